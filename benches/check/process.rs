@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use planrun_lang::source::SourceFile;
 use planrun_runs::runs::Workspace;
 
-use crate::MOST_BYTES_A_BYTE;
+use crate::MAX_BYTES_PER_BYTE;
 use crate::corpus::{self, Corpus};
 use crate::report::cold_start::{folder, write};
 use crate::report::{Table, Target};
@@ -76,7 +76,7 @@ pub fn memory(corpus: &Corpus, table: &mut Table) -> Result<(), String> {
     let large = write(&folder, "large.plan", text)?;
     let taken = peak_of(&large)?.saturating_sub(peak_of(&nothing)?);
     let ratio = taken as f64 / corpus.bytes as f64;
-    let target = Target::at_most(ratio, MOST_BYTES_A_BYTE);
+    let target = Target::at_most(ratio, MAX_BYTES_PER_BYTE);
     table.row(
         corpus.name,
         &taken.to_string(),

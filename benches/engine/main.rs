@@ -36,11 +36,11 @@ static MEMORY: PeakAlloc = PeakAlloc;
 const PAIRS: usize = 9;
 
 /// What is asked for.
-const MOST_RATIO: f64 = 3.0;
-const MOST_MEGABYTES: f64 = 25.0;
-const MOST_OF_IDEAL: f64 = 1.15;
-const MOST_OF_COLD_START: f64 = 4.0;
-const MOST_MICROSECONDS_BEFORE: f64 = 3.0;
+const MAX_RATIO: f64 = 3.0;
+const MAX_MEGABYTES: f64 = 25.0;
+const MAX_RATIO_TO_IDEAL: f64 = 1.15;
+const MAX_COLD_START_RATIO: f64 = 4.0;
+const MAX_MICROSECONDS_BEFORE: f64 = 3.0;
 
 fn main() -> ExitCode {
     report::run(measure)
@@ -91,7 +91,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         cold_start::measure(
             "run",
             &["--format", "quiet", "--no-journal"],
-            Some(MOST_OF_COLD_START),
+            Some(MAX_COLD_START_RATIO),
             table,
         )?;
     }
@@ -208,7 +208,7 @@ impl Bench {
             },
         )?;
         let ratio = ours.as_secs_f64() / other.as_secs_f64();
-        let target = Target::at_most(ratio, MOST_RATIO);
+        let target = Target::at_most(ratio, MAX_RATIO);
         table.row(
             &shape.name,
             &millis(ours),
@@ -235,11 +235,11 @@ impl Bench {
         }
         let steps = f64::from(u32::try_from(shape.waits.len()).unwrap_or(u32::MAX));
         let micros = median(taken).as_secs_f64() * 1e6 / steps;
-        let target = Target::at_most(micros, MOST_MICROSECONDS_BEFORE);
+        let target = Target::at_most(micros, MAX_MICROSECONDS_BEFORE);
         table.row(
             &shape.name,
             &format!("{micros:.2} µs"),
-            &format!("{MOST_MICROSECONDS_BEFORE} µs"),
+            &format!("{MAX_MICROSECONDS_BEFORE} µs"),
             micros,
             Some(&target),
         );
@@ -256,7 +256,7 @@ impl Bench {
         let megabytes = megabytes(MEMORY.peak_usage() - before);
         drop(ended);
         let name = format!("{} (checked in {})", shape.name, millis(checking));
-        let target = Target::at_most(megabytes, MOST_MEGABYTES);
+        let target = Target::at_most(megabytes, MAX_MEGABYTES);
         table.row(
             &name,
             &format!("{megabytes:.1} MB"),
@@ -278,7 +278,7 @@ impl Bench {
         }
         let taken = median(taken);
         let ratio = taken.as_secs_f64() / ideal.as_secs_f64();
-        let target = Target::at_most(ratio, MOST_OF_IDEAL);
+        let target = Target::at_most(ratio, MAX_RATIO_TO_IDEAL);
         table.row(
             "pauses",
             &millis(taken),

@@ -30,11 +30,11 @@ const ELEMENTS: usize = 100_000;
 const RUNS: usize = 10_000;
 
 /// What is asked for.
-const MOST_OF_FDATASYNC: f64 = 1.5;
-const MOST_OF_GROUP_COMMIT: f64 = 2.0;
-const MOST_MICROS_A_STEP: f64 = 10.0;
-const MOST_OF_RESUME: Duration = Duration::from_secs(1);
-const MOST_OF_LIST: Duration = Duration::from_millis(100);
+const MAX_RATIO_TO_FDATASYNC: f64 = 1.5;
+const MAX_GROUP_COMMIT_RATIO: f64 = 2.0;
+const MAX_MICROS_PER_STEP: f64 = 10.0;
+const MAX_RESUME_TIME: Duration = Duration::from_secs(1);
+const MAX_LIST_TIME: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
     report::run(measure)
@@ -100,7 +100,7 @@ fn durable_chain(table: &mut Table) -> Result<(), String> {
         || peers::append_and_sync(&folder.0.join("appended"), CHAIN, bytes),
     )?;
     let ratio = ours.as_secs_f64() / other.as_secs_f64();
-    let target = Target::at_most(ratio, MOST_OF_FDATASYNC);
+    let target = Target::at_most(ratio, MAX_RATIO_TO_FDATASYNC);
     table.row(
         &format!("chain of {CHAIN}, {bytes} bytes a step"),
         &millis(ours),
@@ -121,7 +121,7 @@ fn durable_layers(table: &mut Table) -> Result<(), String> {
     let mut peer = GroupCommit::start(&folder.0.join("by-hand.db"))?;
     let (ours, other) = alternate(PAIRS, || runs.run(&world, &plan), || peer.write(&groups))?;
     let ratio = ours.as_secs_f64() / other.as_secs_f64();
-    let target = Target::at_most(ratio, MOST_OF_GROUP_COMMIT);
+    let target = Target::at_most(ratio, MAX_GROUP_COMMIT_RATIO);
     let name = format!("{LAYERS} layers of {LAYERS}, in {} groups", groups.len());
     table.row(&name, &millis(ours), &millis(other), ratio, Some(&target));
     let (ours, without) = alternate(
@@ -156,8 +156,8 @@ fn normal_chain(table: &mut Table) -> Result<(), String> {
     let (again, by_hand) = alternate(PAIRS, || runs.run(&world, &plan), by_hand)?;
     let [with, without, again, by_hand] = [with, without, again, by_hand].map(micros_a_step);
     let target = Target {
-        told: format!("net at most {MOST_MICROS_A_STEP} µs"),
-        met: with - without <= MOST_MICROS_A_STEP,
+        told: format!("net at most {MAX_MICROS_PER_STEP} µs"),
+        met: with - without <= MAX_MICROS_PER_STEP,
     };
     let name = format!("chain of {CHAIN}, net {:.1} µs a step", with - without);
     let told = |micros: f64| format!("{micros:.1} µs");
@@ -199,7 +199,7 @@ fn large_run(parts: &Parts, table: &mut Table) -> Result<(), String> {
         bounded(
             "resume",
             median(taken.collect::<Result<_, String>>()?),
-            MOST_OF_RESUME,
+            MAX_RESUME_TIME,
             table,
         );
     }
@@ -254,7 +254,7 @@ fn lists(table: &mut Table) -> Result<(), String> {
         bounded(
             &format!("`runs list {}`", arguments.join(" ")),
             median(taken),
-            MOST_OF_LIST,
+            MAX_LIST_TIME,
             table,
         );
     }

@@ -39,9 +39,9 @@ const STEPS: usize = 10;
 const EXPLORED: usize = 20;
 
 /// What is asked for.
-const MOST_OF_MANY: Duration = Duration::from_secs(1);
-const MOST_OF_DAYS: Duration = Duration::from_millis(5);
-const MOST_OF_EXPLORATION: Duration = Duration::from_secs(1);
+const MAX_SUITE_TIME: Duration = Duration::from_secs(1);
+const MAX_LONG_PLAN_TIME: Duration = Duration::from_millis(5);
+const MAX_EXPLORATION_TIME: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     report::run(measure)
@@ -55,7 +55,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
             "bound",
         );
         let suite = suite(&many())?;
-        bounded(table, "1,000 tests, checked before", MOST_OF_MANY, || {
+        bounded(table, "1,000 tests, checked before", MAX_SUITE_TIME, || {
             all_pass(&suite)
         })?;
         beside_bare_runs(&suite, table)?;
@@ -64,7 +64,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
     if parts.wants("days") {
         Table::head("a test of a plan that waits three days", "ours", "bound");
         let suite = suite(&days())?;
-        bounded(table, "three days", MOST_OF_DAYS, || all_pass(&suite))?;
+        bounded(table, "three days", MAX_LONG_PLAN_TIME, || all_pass(&suite))?;
     }
     if parts.wants("explore") {
         Table::head("exploration of a plan of 20 steps", "ours", "bound");
@@ -76,7 +76,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
             .collect();
         let reach = Reach { seeds: 20 };
         let runs = explore(&suite, &environment(), &cases, reach).runs;
-        bounded(table, &format!("{runs} runs"), MOST_OF_EXPLORATION, || {
+        bounded(table, &format!("{runs} runs"), MAX_EXPLORATION_TIME, || {
             let explored = explore(&suite, &environment(), &cases, reach);
             if explored.discoveries.is_empty() {
                 Ok(())
@@ -188,7 +188,7 @@ fn whole_command(table: &mut Table) -> Result<(), String> {
     bounded(
         table,
         "`planrun test` of them, from start to exit",
-        MOST_OF_MANY,
+        MAX_SUITE_TIME,
         || {
             let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"));
             cold_start::time(command.arg("test").arg(&file)).map(|_| ())

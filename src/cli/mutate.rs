@@ -257,19 +257,14 @@ fn is_covered(home: &TestedFile, seen: &Seen, place: Span) -> bool {
 
 /// Whether a run tells that it gets to such a statement.
 fn tells(kind: &NodeKind) -> bool {
-    match kind {
+    matches!(
+        kind,
         NodeKind::Condition(_)
-        | NodeKind::Step(_)
-        | NodeKind::Ensure { .. }
-        | NodeKind::Reply(_)
-        | NodeKind::Listener(_) => true,
-        NodeKind::Let(_)
-        | NodeKind::Fail(_)
-        | NodeKind::Yield(_)
-        | NodeKind::Next(_)
-        | NodeKind::Task(_)
-        | NodeKind::Set(_) => false,
-    }
+            | NodeKind::Step(_)
+            | NodeKind::Ensure { .. }
+            | NodeKind::Reply(_)
+            | NodeKind::Listener(_)
+    )
 }
 
 /// The first test of a file that fails: its file and its name.

@@ -6,9 +6,11 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod a2a;
 mod adversarial;
 mod allow;
 mod bad_input;
+mod bfcl;
 mod breaking;
 mod cel;
 mod check;
@@ -49,6 +51,7 @@ mod orders;
 mod plan_list;
 mod plans;
 mod plantest;
+mod process_tools;
 mod readme;
 mod recordings;
 mod remedies;
@@ -57,6 +60,7 @@ mod replay;
 mod retail;
 mod run;
 mod schema;
+mod schema_cases;
 mod secrets;
 mod semantics;
 mod service;

@@ -1,7 +1,7 @@
 //! Servers of the Model Context Protocol: pinning what they offer, and calling it, with a scripted server that does what real
 //! ones do to their clients.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use planrun_lang::lint::suspicions;
@@ -9,7 +9,7 @@ use planrun_tools::contract::{OfferedTool, ToolIndex};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
-use crate::support::{Output, cases, folder, left_out, planrun, root};
+use crate::support::{Output, cases, folder, has_python, planrun, root};
 
 /// A project with the scripted server as `notes`, its contracts pinned with all that they claim; nothing where there is no
 /// Python to run the server.
@@ -22,12 +22,7 @@ pub fn project(plan: &str) -> Option<TempDir> {
 
 /// The same before anything is pinned.
 pub fn unpinned(plan: &str) -> Option<TempDir> {
-    let python = Command::new("python3")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .status();
-    if !python.is_ok_and(|status| status.success()) {
-        left_out("servers of MCP: there is no python3 that could be one");
+    if !has_python("servers of MCP") {
         return None;
     }
     let place = folder([("a.plan", plan)]);
@@ -75,7 +70,7 @@ fn a_lock_pins_what_a_server_offers_and_takes_nothing_on_trust() {
     assert!(
         first
             .stdout
-            .starts_with("notes (scripted 1.0.0): 14 tools\n"),
+            .starts_with("notes (scripted 1.0.0): 15 tools\n"),
         "{}",
         first.stdout
     );
@@ -87,10 +82,12 @@ fn a_lock_pins_what_a_server_offers_and_takes_nothing_on_trust() {
     assert!(
         first
             .stdout
-            .contains("3 of 14 tools say that they only read, and count as effects"),
+            .contains("3 of 15 tools say that they only read, and count as effects"),
         "{}",
         first.stdout
     );
+    let guess = "1 of 15 tools say nothing of their effect, count as effects, and sound as if they only read; where that is so, planrun.yaml can say it:\n  tools:\n    notes: { classes: { \"list-notes\": read } }\n";
+    assert!(first.stdout.ends_with(guess), "{}", first.stdout);
     let lock = || std::fs::read_to_string(place.path().join("planrun.lock")).unwrap();
     let before = lock();
     let class = |tool: &str| {
@@ -353,7 +350,8 @@ fn servers_come_from_files_of_other_programs_and_a_name_means_one_of_them() {
     let place = folder([
         (
             "planrun.yaml",
-            "mcp: [.mcp.json, .vscode/mcp.json]\n".to_owned(),
+            "mcp: [.mcp.json, .vscode/mcp.json]\ntools: { note: { classes: { find: read } } }\n"
+                .to_owned(),
         ),
         (".mcp.json", claude.to_string()),
         (".vscode/mcp.json", code.to_string()),
@@ -362,6 +360,9 @@ fn servers_come_from_files_of_other_programs_and_a_name_means_one_of_them() {
     let checked = run(&place, &["check", "--format", "short"]);
     let expected =
         ".vscode/mcp.json:1:1: error[ambiguous-tool] there are tools with the name desk already\n";
+    assert!(checked.stdout.contains(expected), "{checked:?}");
+    let expected =
+        "error[config-key] `classes` of the tools `note` are of a server that no file names\n";
     assert!(checked.stdout.contains(expected), "{checked:?}");
     let locked = run(&place, &["tools", "lock"]);
     for program in ["one", "two"] {

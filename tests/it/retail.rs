@@ -1,10 +1,11 @@
-//! The retail tasks of tau-bench under test: for each a plan with its true list of actions, a recording with what each of them
-//! gave, and what the plan then replies held against it.
+//! The retail tasks of tau-bench: for each a plan with its true list of actions, under test against a recording of what each
+//! of them gave, and in earnest against a server of the Model Context Protocol that keeps the tables.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use planrun_core::run::Defaults;
 use planrun_lang::lint;
@@ -19,8 +20,9 @@ use planrun_tools::host::MemoryHost;
 use planrun_tools::tools::app::load_apps;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
+use tempfile::TempDir;
 
-use crate::support::cases;
+use crate::support::{cases, folder, has_python, literal, planrun, root};
 
 /// How the names of tools begin that change nothing.
 const READS: [&str; 5] = ["calculate", "find", "get", "list", "think"];
@@ -74,11 +76,6 @@ fn given(result: &Json) -> Json {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
-/// A text or a list of texts, as a plan writes it.
-fn literal(value: &Json) -> String {
-    value.to_string().replace("${", "\\${")
-}
-
 /// A plan that takes the actions one after the other and replies what they gave.
 fn plan(task: &Json) -> String {
     let actions = task["actions"].as_array().unwrap();
@@ -105,13 +102,8 @@ fn plan(task: &Json) -> String {
         .collect();
     let _ = writeln!(
         text,
-        "    reply {{ results: [{}] }}\n}}\n",
+        "    reply {{ results: [{}] }}\n}}",
         results.join(", ")
-    );
-    let _ = writeln!(
-        text,
-        "test \"{}\" for task {{\n    snapshot reply\n}}",
-        task["id"].as_str().unwrap()
     );
     text
 }
@@ -143,16 +135,14 @@ enum End {
 
 fn play(task: &Json, expected: &Json, tools: &Tools, environment: &TestEnvironment) -> End {
     let results = expected["results"].as_array().unwrap();
-    if task["actions"].as_array().unwrap().len() != results.len() {
-        return End::Skipped("it has other numbers of actions and results".to_owned());
-    }
     let id = task["id"].as_str().unwrap();
     let file = format!("recordings/task__{}.yaml", id.replace('_', "-"));
     let host = MemoryHost::new(1).with_file("task.plan", "").with_file(
         &*file,
         recording(task, results, tools).to_text(&[id.to_owned()]),
     );
-    let source = SourceFile::new("task.plan", plan(task));
+    let text = plan(task) + &format!("\ntest \"{id}\" for task {{\n    snapshot reply\n}}\n");
+    let source = SourceFile::new("task.plan", text);
     let project = lint::Project {
         policy: &Policy::default(),
         allow: None,
@@ -188,6 +178,62 @@ fn play(task: &Json, expected: &Json, tools: &Tools, environment: &TestEnvironme
     }
 }
 
+/// The tasks with what each comes to, where something says it.
+fn tasks(folder: &Path) -> Vec<(Json, Option<Json>)> {
+    let mut expected: BTreeMap<String, Json> = lines(&folder.join("retail-expected.jsonl"))
+        .into_iter()
+        .map(|expected| (expected["id"].to_string(), expected))
+        .collect();
+    lines(&folder.join("retail-tasks.jsonl"))
+        .into_iter()
+        .map(|task| {
+            let expected = expected.remove(&task["id"].to_string());
+            (task, expected)
+        })
+        .collect()
+}
+
+/// Plays every task, and tells how many came to what.
+fn play_all(how: &str, folder: &Path, play: impl Fn(&Json, &Json) -> End + Sync) {
+    let one = |(task, expected): &(Json, Option<Json>)| {
+        let end = match expected {
+            Some(expected)
+                if task["actions"].as_array().unwrap().len()
+                    == expected["results"].as_array().unwrap().len() =>
+            {
+                play(task, expected)
+            }
+            Some(_) => End::Skipped("it has other numbers of actions and results".to_owned()),
+            None => End::Skipped("nothing says what it comes to".to_owned()),
+        };
+        (task["id"].to_string(), end)
+    };
+    let ends: Vec<(String, End)> = tasks(folder).par_iter().map(one).collect();
+    let (mut passed, mut failed) = (0, Vec::new());
+    let mut skipped = 0;
+    for (id, end) in ends {
+        match end {
+            End::Passed => passed += 1,
+            End::Failed(why) => failed.push(format!("{id}: {why}")),
+            End::Skipped(why) => {
+                skipped += 1;
+                crate::support::left_out(format_args!("{id}: {why}"));
+            }
+        }
+    }
+    println!(
+        "retail {how}: {passed} passed, {} failed, {skipped} skipped",
+        failed.len()
+    );
+    assert!(
+        failed.is_empty(),
+        "{} failed, such as\n{}",
+        failed.len(),
+        failed[..failed.len().min(10)].join("\n")
+    );
+    assert!(passed > 0, "no task was played");
+}
+
 #[test]
 fn the_retail_tasks_come_to_what_was_recorded_of_them() {
     let Some(folder) = cases("taubench") else {
@@ -201,47 +247,106 @@ fn the_retail_tasks_come_to_what_was_recorded_of_them() {
         root: ".".into(),
         made_up,
     };
-    let (tasks, expected) = (
-        lines(&folder.join("retail-tasks.jsonl")),
-        lines(&folder.join("retail-expected.jsonl")),
-    );
-    let of = |task: &Json| {
-        expected
-            .iter()
-            .find(|expected| expected["id"] == task["id"])
-    };
-    let one = |task: &Json| match of(task) {
-        Some(expected) => (
-            task["id"].to_string(),
-            play(task, expected, &tools, &environment),
-        ),
-        None => (
-            task["id"].to_string(),
-            End::Skipped("nothing says what it comes to".to_owned()),
-        ),
-    };
-    let ends: Vec<(String, End)> = tasks.par_iter().map(one).collect();
-    let (mut passed, mut failed, mut skipped) = (0, Vec::new(), Vec::new());
-    for (id, end) in ends {
-        match end {
-            End::Passed => passed += 1,
-            End::Failed(why) => failed.push(format!("{id}: {why}")),
-            End::Skipped(why) => skipped.push(format!("{id}: {why}")),
+    play_all("under test", &folder, |task, expected| {
+        play(task, expected, &tools, &environment)
+    });
+}
+
+/// What a server gave, as a plan sees it: an object or a list where it is one, else the text itself.
+fn unwrapped(result: &Json) -> Json {
+    let given = given(result);
+    if given.is_object() || given.is_array() {
+        given
+    } else {
+        result.clone()
+    }
+}
+
+/// A project with the shop as its only server, started for each run and given a file for the rows that it changes.
+struct Shop {
+    place: TempDir,
+}
+
+impl Shop {
+    fn open(tables: &Path) -> Self {
+        let server = root().join("tests/peers/mcp/retail.py");
+        let place = folder([("task.plan", "plan task() {}\n")]);
+        let command = json!(["python3", "-IS", server, tables, "rows.json"]);
+        let settings = format!("tools:\n  retail: {{ mcp: {{ command: {command} }} }}\n");
+        std::fs::write(place.path().join("planrun.yaml"), settings).unwrap();
+        let locked = planrun(["tools", "lock", "--accept", "all"])
+            .within(place.path())
+            .run();
+        assert_eq!(locked.status, 0, "{locked:?}");
+        Self { place }
+    }
+
+    /// Another project like this one, with the same lock.
+    fn another(&self) -> Self {
+        let read = |name: &str| {
+            (
+                name.to_owned(),
+                fs::read(self.place.path().join(name)).unwrap(),
+            )
+        };
+        Self {
+            place: folder(["planrun.yaml", "planrun.lock"].map(read)),
         }
     }
-    println!(
-        "retail: {passed} passed, {} failed, {} skipped",
-        failed.len(),
-        skipped.len()
-    );
-    for line in &skipped {
-        crate::support::left_out(line);
+
+    fn play(&self, task: &Json, expected: &Json) -> End {
+        let rows = self.place.path().join("rows.json");
+        // The first task has not left any.
+        let _ = fs::remove_file(&rows);
+        fs::write(self.place.path().join("task.plan"), plan(task)).unwrap();
+        let ran = planrun(["run", "task.plan", "--format", "json"])
+            .within(self.place.path())
+            .run();
+        if ran.status != 0 {
+            return End::Failed(format!("{ran:?}"));
+        }
+        let wanted: Vec<Json> = expected["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(unwrapped)
+            .collect();
+        let reply = &ran.json()["reply"];
+        if *reply != json!({ "results": wanted }) {
+            return End::Failed(format!("it replies {reply}"));
+        }
+        let mut changed = match fs::read_to_string(&rows) {
+            Ok(text) => serde_json::from_str(&text).unwrap(),
+            Err(_) => json!({}),
+        };
+        changed
+            .as_object_mut()
+            .unwrap()
+            .retain(|_, rows| *rows != json!({}));
+        if changed == expected["db_changes"] {
+            End::Passed
+        } else {
+            End::Failed(format!("it changes {changed}"))
+        }
     }
-    assert!(
-        failed.is_empty(),
-        "{} failed, such as\n{}",
-        failed.len(),
-        failed[..failed.len().min(10)].join("\n")
-    );
-    assert!(passed > 0, "no task was played");
+}
+
+#[test]
+fn the_retail_tasks_come_to_the_same_at_a_server_that_keeps_the_tables() {
+    let Some(tables) = cases("taubench") else {
+        return;
+    };
+    if !has_python("the retail tasks over MCP") {
+        return;
+    }
+    let shop = Shop::open(&tables);
+    // One for each thread.
+    let shops = Mutex::new(vec![]);
+    play_all("over MCP", &tables, |task, expected| {
+        let own = shops.lock().unwrap().pop();
+        let own = own.unwrap_or_else(|| shop.another());
+        let end = own.play(task, expected);
+        shops.lock().unwrap().push(own);
+        end
+    });
 }

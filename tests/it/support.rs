@@ -43,6 +43,19 @@ pub fn left_out(what: impl Display) {
     let _ = writeln!(std::io::stderr(), "left out of {test}: {what}");
 }
 
+/// Whether there is a Python that servers of tests can be; where there is none, a line says what is left out.
+pub fn has_python(what: impl Display) -> bool {
+    let python = Command::new("python3")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status();
+    let found = python.is_ok_and(|status| status.success());
+    if !found {
+        left_out(format_args!("{what}: there is no python3"));
+    }
+    found
+}
+
 /// How a property is tried: on so many cases, unless `PROPTEST_CASES` says otherwise.
 pub fn on(usual: u32) -> Config {
     let told = Config::default();
@@ -260,6 +273,11 @@ pub fn folder(files: impl IntoIterator<Item = (impl AsRef<Path>, impl AsRef<[u8]
         std::fs::write(path, content).unwrap();
     }
     folder
+}
+
+/// A value as a plan writes it.
+pub fn literal(value: &serde_json::Value) -> String {
+    value.to_string().replace("${", "\\${")
 }
 
 /// Splits a command as a shell would, as far as blanks and quotes go.

@@ -63,7 +63,7 @@ pub struct World {
     /// Results that steps may use again.
     pub cache: Option<Arc<dyn ResultCache>>,
     /// Nothing is called: what the journal tells is only looked at.
-    pub only_looks: bool,
+    pub replay_only: bool,
     /// Answers that are given beforehand: a path and JSON.
     pub answers: Vec<(&'static str, serde_json::Value)>,
     pub asker: Option<Arc<dyn Asker>>,
@@ -106,7 +106,7 @@ impl World {
             stop_after: None,
             journal: None,
             cache: None,
-            only_looks: false,
+            replay_only: false,
             answers: Vec::new(),
             asker: None,
             order: Order::Source,
@@ -239,7 +239,7 @@ impl World {
             past,
             retries: true,
             cache: self.cache.clone(),
-            only_looks: self.only_looks,
+            replay_only: self.replay_only,
             answering: self.answering(),
             order: self.order,
             ..Context::new(

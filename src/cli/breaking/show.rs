@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::{
-    FileReport, Look, Problem, Report, drawn, escape_json, github, visible_line,
+    FileReport, Look, Problem, Range, Report, drawn, escape_json, github, range, visible_line,
 };
-use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::source::SourceFile;
 use serde::Serialize;
 
 use super::{ChangedFile, Changes};
@@ -225,32 +225,4 @@ struct Skipped<'a> {
     plan: &'a str,
     /// Which version has them.
     errors: &'static str,
-}
-
-#[derive(Serialize)]
-struct Range {
-    start: Point,
-    end: Point,
-}
-
-#[derive(Serialize)]
-struct Point {
-    line: u32,
-    column: u32,
-    offset: u32,
-}
-
-fn range(source: &SourceFile, span: Span) -> Range {
-    let point = |offset| {
-        let place = source.position(offset);
-        Point {
-            line: place.line,
-            column: place.column,
-            offset,
-        }
-    };
-    Range {
-        start: point(span.start),
-        end: point(span.end),
-    }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use planrun_lang::diag::render::visible_line;
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, shortened};
 
 use super::drive::OutputOptions;
 use crate::cli::arguments::RunFormat;
@@ -171,11 +171,5 @@ fn stands(unknown: &Unknown) -> String {
 }
 
 fn short(text: &str) -> String {
-    let shown = visible_line(text);
-    let mut characters = shown.chars();
-    let mut short: String = characters.by_ref().take(MAX_OF_A_VALUE).collect();
-    if characters.next().is_some() {
-        short.push('…');
-    }
-    short
+    shortened(&visible_line(text), MAX_OF_A_VALUE)
 }

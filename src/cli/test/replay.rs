@@ -70,7 +70,7 @@ pub(super) fn replay(
     let loaded = recorded.load()?;
     let then = then(&recorded, &row.run, &loaded)?;
     let outcome = wait(recorded.outcome())??;
-    let mut again = Again {
+    let mut again = ReplayOutcome {
         found: inputs(&checked.plan, &then.inputs),
         steps: 0,
         ended: RunState::Running,
@@ -114,7 +114,7 @@ fn workspace_of(
 }
 
 /// The outcome of a replay.
-struct Again {
+struct ReplayOutcome {
     found: Vec<Difference>,
     /// How many steps it had.
     steps: usize,
@@ -126,7 +126,7 @@ fn run_again(
     checked: &CheckedPlan,
     loaded: &Loaded,
     (then, outcome): (&Then, &Outcome),
-) -> Result<Again, Failure> {
+) -> Result<ReplayOutcome, Failure> {
     let defaults = Defaults {
         max_steps: loaded.max_steps,
         strict: loaded.strict,
@@ -141,7 +141,7 @@ fn run_again(
         .map_err(|error| Failure::Environment(error.to_string()))?;
     let replayed = now.played.outcome.as_ref();
     let views = Views::of(outcome, replayed);
-    Ok(Again {
+    Ok(ReplayOutcome {
         steps: replayed.map_or(0, |outcome| outcome.steps().len()),
         ended: now.played.state,
         found: differences(&program, then, &now, &views),

@@ -7,7 +7,9 @@ use planrun_lang::diag::render::visible_line;
 use planrun_lang::lint::suspicions;
 use planrun_lang::types::Effect;
 use planrun_runs::runs::Workspace;
-use planrun_tools::contract::{Lock, LockedServer};
+use planrun_tools::contract::{Lock, LockedServer, sounds_like_a_read};
+use planrun_tools::project::ServerSettings;
+use serde_json::Value as Json;
 
 use super::renewal::{Renewal, differences};
 use crate::cli::{Exit, Failure, Terminal};
@@ -55,7 +57,9 @@ pub(super) fn run(
     if workspace.project.servers.is_empty() {
         terminal.say("planrun.yaml names no server");
     }
-    terminal.print(&report(before, &lock))?;
+    let mut lines = report(before, &lock);
+    lines.extend(guesses(&lock, &workspace.project.servers));
+    terminal.print(&lines.concat())?;
     for problem in &refused {
         terminal.complain(&visible_line(problem));
     }
@@ -88,15 +92,18 @@ pub(super) fn write(workspace: &Workspace, lock: &Lock) -> Result<(), Failure> {
 /// Accepts what tools say of their effect, as far as that is wanted.
 fn accept(server: &mut LockedServer, claims: Option<Claims>) {
     for tool in server.tools.values_mut() {
-        tool.accepted |= match (claims, tool.offered.annotations.claim()) {
+        let accepts = match (claims, tool.offered.annotations.claim()) {
             (Some(Claims::All), Some(_)) | (Some(Claims::Reads), Some(Effect::Read)) => true,
             (Some(Claims::Reads | Claims::All) | None, _) => false,
         };
+        if accepts {
+            tool.accept();
+        }
     }
 }
 
 /// What has changed, a line for each tool, and what is still taken for an effect.
-fn report(before: &Lock, after: &Lock) -> String {
+fn report(before: &Lock, after: &Lock) -> Vec<String> {
     let mut lines = Vec::new();
     let nothing = LockedServer::default();
     for (name, server) in &after.servers {
@@ -160,6 +167,39 @@ fn awaiting(lock: &Lock) -> Vec<String> {
             counted(tools.len()),
         ));
     }
+    lines
+}
+
+/// What the project could say of tools that say nothing themselves and sound as if they only looked.
+fn guesses(lock: &Lock, servers: &[ServerSettings]) -> Vec<String> {
+    let mut guessed = 0;
+    let mut lines = Vec::new();
+    for (name, server) in &lock.servers {
+        let settings = servers.iter().find(|one| *one.name == **name);
+        let said = |tool: &str| settings.is_some_and(|one| one.classes.contains_key(tool));
+        let tools = server.tools.iter().filter(|(tool, pinned)| {
+            let is_silent = !pinned.offered.annotations.speaks_of_effect();
+            is_silent && sounds_like_a_read(tool) && !said(tool)
+        });
+        let classes: Vec<String> = tools
+            .map(|(tool, _)| format!("{}: read", Json::from(&**tool)))
+            .collect();
+        guessed += classes.len();
+        if !classes.is_empty() {
+            let line = format!("    {name}: {{ classes: {{ {} }} }}\n", classes.join(", "));
+            lines.push(visible_line(line.trim_end()).into_owned() + "\n");
+        }
+    }
+    if guessed == 0 {
+        return lines;
+    }
+    let head = format!(
+        "{} of {} say nothing of their effect, count as effects, and sound as if they only read; where that is so, \
+         planrun.yaml can say it:\n  tools:\n",
+        guessed,
+        counted(lock.servers.values().map(|server| server.tools.len()).sum()),
+    );
+    lines.insert(0, head);
     lines
 }
 

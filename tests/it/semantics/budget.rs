@@ -223,7 +223,7 @@ async fn who_looks_sees_that_a_budget_was_spent_between_two_polls() {
         (ran.class().as_str(), ran.calls("a.read").len()),
         ("budget.calls", 3)
     );
-    world.only_looks = true;
+    world.replay_only = true;
     let seen = world.run(&text).await;
     assert_eq!(
         (seen.outcome.state, seen.class(), seen.status("r")),

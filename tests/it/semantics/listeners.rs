@@ -682,7 +682,7 @@ async fn s3_20_a_task_that_failed_with_its_work_is_taken_up_again_with_it() {
         (1, 1)
     );
     // Who only looks at the journal sees the same.
-    world.only_looks = true;
+    world.replay_only = true;
     let seen = onboard_as(&world, &text).await;
     assert_eq!(moves(&seen, "admitted"), told(&expected));
 }

@@ -344,7 +344,7 @@ async fn what_is_done_again_asks_its_gates_once_more_and_is_lived_through() {
         "{:?}",
         ran.outcome.questions
     );
-    world.only_looks = true;
+    world.replay_only = true;
     let seen = world.run(&text).await;
     assert_eq!(
         (seen.reply(), seen.outcome.state.name()),

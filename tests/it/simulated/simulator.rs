@@ -139,7 +139,7 @@ impl World<'_> {
         Err(format!("{MAX_INPUTS} inputs do not bring it to its end"))
     }
 
-    fn setup(past: Option<Past>, retries: bool, only_looks: bool) -> Setup {
+    fn setup(past: Option<Past>, retries: bool, replay_only: bool) -> Setup {
         Setup {
             run_id: "simulated".into(),
             defaults: Defaults::default(),
@@ -147,13 +147,13 @@ impl World<'_> {
             past,
             copies: None,
             retries,
-            only_looks,
+            replay_only,
             answers: Vec::new(),
             asks: true,
             order: Order::Source,
             until: None,
             can_verify: None,
-            durable: !only_looks,
+            durable: !replay_only,
             observed: false,
             watched: false,
         }

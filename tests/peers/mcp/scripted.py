@@ -34,6 +34,7 @@ TOOLS = [
     {"name": "progress", "description": "Tells how far it is.", "inputSchema": {"type": "object"}},
     {"name": "environment", "description": "The names of its variables.", "inputSchema": {"type": "object"}},
     {"name": "change", "description": "Wants a language for every echo from now on.", "inputSchema": {"type": "object"}},
+    {"name": "list-notes", "description": "The notes.", "inputSchema": {"type": "object"}},
     {"name": "错误", "description": "名字不是拉丁字母。", "inputSchema": {"type": "object"}},
 ]
 

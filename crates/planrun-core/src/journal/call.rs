@@ -1,4 +1,4 @@
-//! A call of an earlier process, as its journal tells of it.
+//! A call that an earlier process recorded.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The events of a run: one for every change of state, by the stable names under which they are told and written down.
+//! The events of a run: one kind for each change of state, with stable names.
 
 use std::sync::Arc;
 use std::time::Duration;

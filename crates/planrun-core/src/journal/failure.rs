@@ -1,4 +1,4 @@
-//! A step's failure as it is told and written down: its class, what the world saw of it, what is behind it.
+//! The failure of a step as events carry it: its class, whether the request was sent, and its cause.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The JSON line of an event, as it is told and as a journal has it.
+//! The encoding of an event: one line of JSON, the same for journals and for output.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use super::event::Event;
 use super::read::{Fields, Form};
 
 /// Values whose JSON is longer than this, in bytes, are kept once by the hash of their content.
-const LARGEST_INLINE: usize = 64 * 1024;
+const MAX_INLINE_BYTES: usize = 64 * 1024;
 
 /// Where large values go: the hash of the content in hexadecimal digits, and the content.
 pub type Keep<'a> = dyn FnMut(&str, &[u8]) + 'a;
@@ -27,7 +27,7 @@ impl Event {
     pub fn write_entry(&self, text: &mut Vec<u8>, keep: &mut Keep<'_>) {
         let begin = text.len();
         self.write_object(text);
-        if text.len() - begin > LARGEST_INLINE {
+        if text.len() - begin > MAX_INLINE_BYTES {
             let line = text.split_off(begin);
             match serde_json::from_slice(&line) {
                 Ok(fields) => without_large_values(&fields, text, keep),
@@ -48,7 +48,7 @@ fn without_large_values(Fields(fields): &Fields<'_>, text: &mut Vec<u8>, keep: &
     let mut before = '{';
     for (name, value) in fields {
         let content = value.get();
-        let field = if content.len() > LARGEST_INLINE && Form::may_be_kept(name) {
+        let field = if content.len() > MAX_INLINE_BYTES && Form::may_be_kept(name) {
             let digest = blake3::hash(content.as_bytes()).to_hex();
             keep(&digest, content.as_bytes());
             format!("{before}\"{name}_kept\":\"{digest}\"")

@@ -20,7 +20,7 @@ pub use event::{Dispatch, Event, EventKind, Used};
 pub use failure::StepError;
 pub use line::Keep;
 pub use news::{News, NewsKind};
-pub use past::{MOST_DEATHS, Past, PastQuestion, PastStep};
+pub use past::{MAX_CRASHES, Past, PastQuestion, PastStep};
 pub use question::{Answer, AnswerError, FormField, Given, Question};
 pub use questions::{Accepted, Questions};
 pub use read::{EventError, Kept};

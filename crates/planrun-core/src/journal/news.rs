@@ -1,4 +1,4 @@
-//! What a run could not have computed itself: answers, times, signals, what people said.
+//! External inputs as recorded: answers, timers, signals, messages of people.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What people are asked while a run waits, and which answers are taken.
+//! A question of a run to people: its form, its deadline, and the validation of answers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Where the questions of a run stand, and which answers are taken.
+//! The questions of a run with their status, and which of them still take an answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What somebody outside says to a run: one JSON object for each kind, written and read here and nowhere else.
+//! Messages to a run from outside, one JSON object for each kind.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What may be seen of events: marks in the place of what is secret, in events as they happen and in those written down.
+//! Redaction of events: secrets are replaced by a mark, in live events and in recorded ones.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

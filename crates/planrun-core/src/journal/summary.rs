@@ -1,4 +1,4 @@
-//! Where a run stands, and what is said to it from outside.
+//! The state of a run at a glance, and the messages sent to it from outside.
 
 use planrun_lang::protocol::RunState;
 

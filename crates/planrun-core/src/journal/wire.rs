@@ -1,4 +1,4 @@
-//! How the parts of an event are written as JSON and read back, where serde needs to be told.
+//! Serde helpers for parts of events whose JSON is not the derived one.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The words of events: their kinds, what steps wait for, and the bounds that timers keep.
+//! Names used in events: event kinds, what steps wait for, and the bounds of timers.
 
 use serde::{Deserialize, Serialize};
 

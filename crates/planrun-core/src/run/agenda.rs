@@ -1,4 +1,4 @@
-//! What follows from what has happened in a run, in the order in which it is done.
+//! The agenda of a run: follow-up work that concepts have requested, in the order in which it is done.
 
 use std::ops::Range;
 use std::sync::Arc;

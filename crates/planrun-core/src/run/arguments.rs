@@ -1,4 +1,4 @@
-//! Arguments on their way out, results on their way in: each is held against the tool's contract, on every call.
+//! Checks the arguments of each call, and its result, against the contract of the tool.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

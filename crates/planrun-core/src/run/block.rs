@@ -1,4 +1,4 @@
-//! Steps that hold others: `do`, `each`, `repeat`, `race`, `match` and called plans.
+//! Steps with bodies: `do`, `each`, `repeat`, `race`, `match` and called plans.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -205,7 +205,7 @@ impl Blocks {
         }
         state.round += 1;
         if round == 1 {
-            ctx.reached(at, Reached::Again);
+            ctx.reached(at, Reached::SecondRound);
         }
         let frame = ctx.tree.open_body(program, at, body, Role::Round, |path| {
             format!("{path}[{round}]").into()

@@ -1,4 +1,4 @@
-//! Time as a run sees it: two readings that arrive with every input.
+//! The time of a run: a wall-clock and a monotonic reading that arrive with every input.
 
 use std::time::Duration;
 

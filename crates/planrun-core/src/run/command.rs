@@ -1,4 +1,4 @@
-//! What goes into a run and what comes out of it: inputs and commands.
+//! The interface of the machine: the inputs that it takes and the commands that it gives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,16 +24,16 @@ pub struct CallId {
 /// The number of a plan instance in a run: the plan itself is 0, each call of a plan opens another.
 pub type ScopeId = usize;
 
-/// What has happened outside.
+/// An input of the machine.
 #[derive(Debug)]
 pub enum Input {
-    /// Nothing: go on with what is ready.
+    /// Go on with what is ready.
     Continue,
-    /// Every command was carried out, and nothing else has happened. The run decides what it waits for.
+    /// Every command was carried out and no other input is there: the run decides what it waits for.
     Idle,
     /// The moment of the last [`Command::Wait`] has come.
     Wake,
-    /// An attempt can be taken up again with this by a later process.
+    /// The handle with which a later process can reattach to the attempt.
     CallHandle { call: CallId, handle: Json },
     /// What is called asks something in the middle of an attempt. It is answered with [`Command::Reply`], unless the
     /// attempt ends before; until then it asks nothing else.
@@ -50,43 +50,43 @@ pub enum Input {
         call: CallId,
         found: Option<Recalled>,
     },
-    /// An attempt has cost so much since it last told.
+    /// Usage of an attempt since it was last reported.
     CallUsed { call: CallId, used: Used },
     /// An attempt has ended.
     CallEnded { call: CallId, outcome: CallOutcome },
-    /// No event up to this number can be lost any more.
+    /// Every event up to this number is durable.
     Durable(u64),
-    /// Why no event can be written any more.
+    /// Events can no longer be recorded, for this reason.
     JournalBroken(String),
-    /// Somebody has said something to the run.
+    /// A message from outside, such as a signal or a cancellation.
     Message(Message),
-    /// Somebody who was asked came back, with an answer or without.
+    /// The result of [`Command::Ask`]: an answer, or none.
     Asked {
         asking: Asking,
         given: Option<Given>,
     },
-    /// What a plan may reach cannot be resolved here.
+    /// The permissions of a plan cannot be resolved on this machine.
     ScopeRefused { scope: ScopeId, message: String },
-    /// Somebody wants this process to end.
+    /// This process is asked to stop.
     Stop,
 }
 
-/// What a driver has to do. Commands are carried out in order; calls and questions report back with an [`Input`].
+/// A command to the driver. Commands are carried out in order; calls and questions report back with an [`Input`].
 #[derive(Debug)]
 pub enum Command {
-    /// Write down this event, and show it to whoever follows the run.
+    /// Record this event, and pass it to whoever follows the run.
     Append(Event),
-    /// Note where the run stands, together with the events before.
+    /// Record the state of the run together with the events before.
     Summarize(Summary),
-    /// A message has become part of the events so far.
+    /// The message with this number is part of the recorded events.
     MessageTaken(u64),
-    /// A plan instance begins: its tools reach what its plan allows, within what its caller may reach.
+    /// A plan instance starts: its permissions are those of its plan, within those of its caller.
     OpenScope {
         scope: ScopeId,
         outer: Option<ScopeId>,
         program: Arc<Program>,
     },
-    /// Make this attempt. Everything that must be durable before it is.
+    /// Make this attempt. What must be durable before it is durable.
     Call(CallRequest),
     /// Look for an earlier result of this call, given at `not_before` or later (nanoseconds since 1970), and tell
     /// [`Input::Recalled`].
@@ -95,7 +95,7 @@ pub enum Command {
         of: CachedCall,
         not_before: i128,
     },
-    /// A call has given this at a moment, in nanoseconds since 1970: the result may be used again.
+    /// Cache this result of a call, which came at `at` (nanoseconds since 1970).
     Remember {
         of: CachedCall,
         at: i128,
@@ -103,13 +103,13 @@ pub enum Command {
     },
     /// Stop an attempt. Its end is not waited for, and is ignored.
     StopCall(CallId),
-    /// Tell the peer of an attempt what became of its question.
+    /// Answer the question that a tool asked during an attempt.
     Reply { call: CallId, reply: PeerReply },
-    /// Turn to somebody with a question.
+    /// Ask somebody this question.
     Ask(Asking),
-    /// Somebody's answer cannot be taken.
+    /// An answer is refused.
     Refuse(AnswerError),
-    /// A statement has come to something that no event tells.
+    /// A coverage point was reached.
     Reached {
         program: Arc<Program>,
         block: BlockId,
@@ -118,11 +118,11 @@ pub enum Command {
     },
     /// Nothing can go on before an input, or before this moment of the monotonic clock.
     Wait(Option<Duration>),
-    /// The run is over, or this process lets go of it: see [`super::Run::conclude`].
+    /// The run has ended, or this process stops driving it: see [`super::Run::conclude`].
     End,
 }
 
-/// What became of a question that was asked in the middle of a call.
+/// The answer to a question that a tool asked during a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PeerReply {
     /// A map of the fields of its form.

@@ -1,4 +1,4 @@
-//! The end of a run, or of a process that drove it: what came of it.
+//! Builds the outcome when a run ends, or when a process stops driving it.
 
 use std::time::Duration;
 

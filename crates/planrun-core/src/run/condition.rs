@@ -1,4 +1,4 @@
-//! Events inside a run: what has just happened, and whom it wakes. Each is tested on the state right after it.
+//! Conditions over steps, tasks, plans and signals: evaluated right after each event, they wake listeners and waiting steps.
 
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::sema::expr::StateTest;

@@ -1,4 +1,4 @@
-//! The lower layers of a run: what every concept of it stands on.
+//! The context that every concept is handed: the lower layers of a run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -206,7 +206,8 @@ impl Context {
     /// A call between two attempts goes on at once.
     pub(super) fn wake_call(&mut self, at: NodeRef, number: u64) {
         let now = self.outbox.now.monotonic;
-        self.schedule.set(now, number, Timer::Again(at, number));
+        self.schedule
+            .set(now, number, Timer::NextAttempt(at, number));
     }
 }
 
@@ -222,7 +223,7 @@ impl Context {
 
     /// Whether something in a frame can stand still until another process goes on with the run.
     pub(super) fn can_park(&self, frame: FrameId) -> bool {
-        !self.tree[frame].aside && (self.outbox.recording.is_durable() || self.setup.only_looks)
+        !self.tree[frame].aside && (self.outbox.recording.is_durable() || self.setup.replay_only)
     }
 
     /// Whether the retries of a call were for this failure, and the run shall pause when they are used up.

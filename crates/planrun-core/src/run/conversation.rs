@@ -1,4 +1,4 @@
-//! Questions that what is called asks in the middle of a call: somebody answers, and the call goes on.
+//! Questions that a tool asks during a call: somebody answers, and the call goes on.
 
 use std::sync::Arc;
 

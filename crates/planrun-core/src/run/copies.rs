@@ -1,4 +1,4 @@
-//! Results of another run that stand for calls of this one: they are taken over where nothing that decides them differs.
+//! Results that a run takes over from an earlier one, where neither the call nor what decides it has changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
 
-/// What another run has to give.
+/// Results of an earlier run.
 #[derive(Debug, Default)]
 pub struct Copies {
-    /// The other run.
+    /// The id of the earlier run.
     pub run: Arc<str>,
     /// Its completed calls, by path.
     pub results: BTreeMap<Arc<str>, Copied>,
-    /// Whether what it did may be done again, where that changes something.
+    /// Whether calls with effects may be repeated.
     pub repeats_effects: bool,
 }
 
@@ -24,24 +24,24 @@ pub struct Copied {
     pub output: Value,
     /// The hash of its tool's contract.
     pub contract: String,
-    /// Why it is to be made again whatever it is called with.
-    pub again: Option<Again>,
+    /// Why the call is repeated whatever its arguments are.
+    pub again: Option<RepeatReason>,
 }
 
-/// Why the result of another run is not taken over.
+/// Why a call is repeated instead of taking over its earlier result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Again {
-    /// Somebody wants the run to begin there, or above.
+pub enum RepeatReason {
+    /// The run was started from this step, or from one above.
     Asked,
     /// The statement has changed.
     Definition,
-    /// It would be called with other arguments.
+    /// The arguments have changed.
     Arguments,
-    /// The tool promises something else.
+    /// The contract of the tool has changed.
     Contract,
 }
 
-impl Again {
+impl RepeatReason {
     /// The word for it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -70,12 +70,12 @@ impl Copies {
         path: &str,
         signature: &Signature,
         arguments: &Value,
-    ) -> Option<Result<Value, Again>> {
+    ) -> Option<Result<Value, RepeatReason>> {
         let copied = self.results.get(path)?;
         let differs = match copied.again {
             Some(again) => Some(again),
-            None if copied.contract != signature.digest() => Some(Again::Contract),
-            None if copied.arguments != *arguments => Some(Again::Arguments),
+            None if copied.contract != signature.digest() => Some(RepeatReason::Contract),
+            None if copied.arguments != *arguments => Some(RepeatReason::Arguments),
             None => None,
         };
         Some(differs.map_or_else(|| Ok(copied.output.clone()), Err))

@@ -1,4 +1,4 @@
-//! The one place where concepts meet: what is on the agenda is done by whoever it belongs to.
+//! Takes work from the agenda and hands it to the concept that it belongs to.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Lengths of time in the words of people.
+//! Durations as text for people.
 
 use std::time::Duration;
 

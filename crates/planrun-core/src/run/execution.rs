@@ -1,4 +1,4 @@
-//! Executions: attempts that share arguments and key, from the first one until it is known what came of them.
+//! Executions: the attempts of a call that share its arguments and idempotency key, until the outcome is known.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A step's failure: its class, what the world saw of it, and whether another attempt can help.
+//! The failure of a step: its class, whether the request was sent, and whether a retry can help.
 
 use std::sync::Arc;
 use std::time::Duration;

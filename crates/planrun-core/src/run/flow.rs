@@ -1,4 +1,4 @@
-//! The order of the statements of one frame: what each waits for, and when it may run.
+//! The order within one frame: which statements wait for which, and which may run.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

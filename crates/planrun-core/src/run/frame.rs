@@ -1,4 +1,4 @@
-//! Frames: one block in execution, with its values and the state of its nodes.
+//! Frames: a block in execution, with its values and the state of its nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
 
 use super::call::state::CallState;
-use super::copies::Again;
+use super::copies::RepeatReason;
 use super::execution::Execution;
 use crate::journal::StepError;
 
@@ -234,7 +234,7 @@ pub(super) struct Details {
     /// An earlier call of the same has given its value.
     pub cached: bool,
     /// Why another run's value was not taken over.
-    pub again: Option<Again>,
+    pub again: Option<RepeatReason>,
     /// The execution of its call that has begun and not ended.
     pub execution: Option<Execution>,
     /// What became of its `undo`.

@@ -1,5 +1,4 @@
-//! What a run waits for when nothing goes on: whether something moves by itself, whether it needs a process for that, and who
-//! could wake it.
+//! Decides what happens when a run has nothing to do: keep waiting, suspend until a timer or an event, or ask somebody.
 
 use std::time::Duration;
 
@@ -87,7 +86,7 @@ impl Idle<'_> {
     /// Whether a timer is of something that still goes on.
     fn still_counts(&self, timer: Timer, only_others: bool) -> bool {
         match timer {
-            Timer::Again(at, number) => self.is_between_attempts(at, number),
+            Timer::NextAttempt(at, number) => self.is_between_attempts(at, number),
             Timer::Hold(at, number) => self.steps.people.counts(at, number),
             Timer::Within(at, number) => self.ctx.schedule.is_bounded(at, number),
             Timer::Deadline(_) => !only_others,
@@ -103,12 +102,8 @@ impl Idle<'_> {
         {
             return true;
         }
-        self.ctx.schedule.timers().any(|(_, timer)| match timer {
-            Timer::Again(at, number) => self.is_between_attempts(at, number),
-            Timer::Hold(at, number) => self.steps.people.counts(at, number),
-            Timer::Within(at, number) => self.ctx.schedule.is_bounded(at, number),
-            Timer::Deadline(_) => false,
-        })
+        let mut timers = self.ctx.schedule.timers();
+        timers.any(|(_, timer)| self.still_counts(timer, true))
     }
 
     /// Whether a signal or a move of a task from outside is among what anything still listens to.

@@ -1,4 +1,4 @@
-//! Why a process lets go of a run.
+//! Reasons for which a process stops driving a run that has not ended.
 
 use std::sync::Arc;
 

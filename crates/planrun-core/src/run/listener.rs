@@ -1,4 +1,4 @@
-//! Listeners: firings, one after the other for each, and what keeps a block open until the last of them has ended.
+//! Listeners: each handles its firings one after the other, and a block stays open until the last firing has ended.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! A run as a state machine: inputs go in with the time, commands come out. It reads no clock, spawns nothing and waits
-//! for nothing.
+//! The machine behind [`Run`](super::Run): inputs go in with the time, commands come out. It does no I/O.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -216,13 +215,13 @@ impl Run {
         if self.replay() {
             return true;
         }
-        let only_looks = self.ctx.setup.only_looks;
-        if !only_looks && self.steps.calls.take_up_next_lost(&mut self.ctx) {
+        let replay_only = self.ctx.setup.replay_only;
+        if !replay_only && self.steps.calls.take_up_next_lost(&mut self.ctx) {
             self.perform();
             return true;
         }
         self.catching_up = false;
-        if only_looks {
+        if replay_only {
             self.suspend(Interruption::Asked);
         } else if self.ctx.setup.retries {
             let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
@@ -334,7 +333,7 @@ impl Run {
         while let Some(timer) = self.ctx.schedule.next_due(now) {
             let (ctx, steps) = (&mut self.ctx, &mut self.steps);
             match timer {
-                Timer::Again(at, number) => steps.calls.again(ctx, at, number),
+                Timer::NextAttempt(at, number) => steps.calls.again(ctx, at, number),
                 Timer::Within(at, number) if ctx.schedule.is_bounded(at, number) => {
                     steps.within_is_over(ctx, at);
                 }
@@ -392,7 +391,7 @@ impl Run {
     fn stop_if_quiet(&mut self) {
         let mut calls = self.steps.calls.open.iter();
         let is_kept = calls.any(|(_, call)| call.keeps_the_process());
-        if self.ctx.setup.only_looks || self.ctx.is_suspended() && !is_kept {
+        if self.ctx.setup.replay_only || self.ctx.is_suspended() && !is_kept {
             self.finished = true;
         }
     }

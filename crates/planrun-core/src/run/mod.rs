@@ -50,7 +50,7 @@ pub use clock::Moment;
 pub use command::{
     Asking, CachedCall, CallId, CallRequest, Command, Input, PeerReply, Recalled, ScopeId,
 };
-pub use copies::{Again, Copied, Copies};
+pub use copies::{Copied, Copies, RepeatReason};
 pub use duration_text::short_duration;
 pub use interruption::Interruption;
 pub use listener::ListenerReport;

@@ -1,7 +1,7 @@
-//! The order in which a run takes what it may take in any: ready steps, due waits, answers, free slots.
+//! The order in which a run takes what may come in any order: ready steps, due timers, answers, free slots.
 //!
-//! No plan may hang on that order, and a seed tries it: whatever is drawn, what a plan promises must stay. Drawn are only
-//! choices that the language leaves open, or that belong to the world:
+//! A test draws the order from a seed, to show that no promise of a plan depends on it. It draws only choices that the language
+//! leaves open, or that belong to the outside world:
 //!
 //! - which of the ready nodes is taken next, and after how many of them the run looks for news;
 //! - which of several answers that are there is received first;

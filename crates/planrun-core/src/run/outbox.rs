@@ -1,4 +1,4 @@
-//! What a run says to the outside: commands, and among them the events of its journal.
+//! The commands that a run gives, and the events among them.
 
 use std::sync::Arc;
 use std::time::Duration;

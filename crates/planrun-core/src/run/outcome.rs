@@ -1,4 +1,4 @@
-//! What a run came to: its state, its reply, and what became of every step.
+//! The outcome of a run: its state, its reply, and a report of every step.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use planrun_lang::graph;
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::secrets::{Redactor, hidden};
-use planrun_lang::sema::{Node, NodeKind, Step, StepKind, Target};
+use planrun_lang::sema::{Call, Node, NodeKind, Step};
 use planrun_lang::value::Value;
 use serde::Serialize;
 
@@ -398,7 +398,7 @@ impl Trace {
         };
         StepReport {
             path,
-            tool: called(step),
+            tool: step.call().map(Call::path),
             status: state,
             attempts: record.attempts,
             started_at: record.started.map(|started| self.instant(started)),
@@ -416,7 +416,7 @@ impl Trace {
             },
             again: details
                 .and_then(|details| details.again)
-                .map(super::copies::Again::name),
+                .map(super::copies::RepeatReason::name),
         }
     }
 
@@ -486,15 +486,4 @@ fn attributes(record: &Record) -> Vec<&'static str> {
         .chain(recovered)
         .chain(undone)
         .collect()
-}
-
-/// The dotted name of what a step calls.
-fn called(step: &Step) -> Option<String> {
-    let StepKind::Call(call) = &step.kind else {
-        return None;
-    };
-    Some(match &call.target {
-        Target::Tool(signature) => signature.path(),
-        Target::Plan(_, name) => name.to_string(),
-    })
 }

@@ -1,5 +1,5 @@
-//! `on_failure: pause`, and contracts that have changed: what has failed stays where it is, nothing new begins, and the run
-//! waits for somebody who resumes it; then what has failed is done again.
+//! `on_failure: pause`, and contracts that have changed: a failed step stays where it is and nothing new begins, until
+//! somebody resumes the run and the step is tried again.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

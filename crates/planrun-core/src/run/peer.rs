@@ -1,4 +1,4 @@
-//! What calls ask in their middle, and the answers that they got.
+//! State of the questions that tools ask during calls, with the answers given so far.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

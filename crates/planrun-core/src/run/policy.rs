@@ -1,4 +1,4 @@
-//! The settings that hold for one plan instance: its own over those of the project over the defaults.
+//! The effective settings of one plan instance: its own, then those of the project, then the defaults.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A plan as a run executes it: checked, with its graph, and with the plans that it calls.
+//! A checked plan ready to run: with its graph, and with the plans that it calls.
 
 use std::sync::Arc;
 

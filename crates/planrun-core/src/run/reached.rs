@@ -1,4 +1,4 @@
-//! What the statements of a plan come to, for those who measure what a run has covered.
+//! Coverage points: what each statement of a plan has come to in a run.
 
 use planrun_lang::types::ErrorClass;
 
@@ -20,7 +20,7 @@ pub enum Reached {
     /// `repeat` has ended after its first round.
     Once,
     /// `repeat` has gone into its second round.
-    Again,
+    SecondRound,
     /// What undoes the step has begun.
     Undone,
     /// What verifies the step has begun.

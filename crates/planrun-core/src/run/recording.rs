@@ -1,5 +1,4 @@
-//! Between a run and its journal: what is written down, when it is on disk, and living through what an earlier
-//! process of the run has written down.
+//! The journal as a run sees it: what is recorded, what is durable, and the replay of what earlier processes recorded.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a run hears from outside, now or in an earlier process: messages, and the news that are replayed.
+//! External inputs of a run, live or replayed: signals, answers, timers, moves of tasks.
 
 use planrun_lang::protocol::StepState;
 

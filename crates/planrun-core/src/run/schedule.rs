@@ -1,4 +1,4 @@
-//! What can go on: ready nodes, frames in which everything has settled, and timers.
+//! What can go on next: ready nodes, settled frames, and timers.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -30,7 +30,7 @@ pub(super) struct Within {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Timer {
     /// The wait before the next attempt or poll is over.
-    Again(NodeRef, u64),
+    NextAttempt(NodeRef, u64),
     /// `within` is over.
     Within(NodeRef, u64),
     /// The deadline of a plan, which knows of so much time that everything waited for people.
@@ -44,7 +44,7 @@ impl Timer {
     fn is_bound(self) -> bool {
         match self {
             Self::Within(..) | Self::Deadline(_) => true,
-            Self::Again(..) | Self::Hold(..) => false,
+            Self::NextAttempt(..) | Self::Hold(..) => false,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Plan instances in execution: their settings, and what they have used.
+//! Plan instances in execution: their settings and their usage.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

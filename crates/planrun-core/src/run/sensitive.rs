@@ -1,4 +1,4 @@
-//! What must not be shown of a run: the values that stood at labelled places, wherever they turn up again.
+//! Values from sensitive places, which are redacted wherever they turn up in the output of a run.
 
 use std::sync::Arc;
 

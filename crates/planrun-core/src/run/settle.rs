@@ -1,4 +1,4 @@
-//! Settling: what the end of a statement means for itself, and for those that wait for it.
+//! Settles a statement: records its end and releases the statements that wait for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -152,7 +152,7 @@ fn tell_settled(
         error,
     };
     let told = ctx.outbox.tell(kind, below(OUTPUT, &labels));
-    let was_reused = !ctx.setup.only_looks || ctx.outbox.recording.was_reused(&path);
+    let was_reused = !ctx.setup.replay_only || ctx.outbox.recording.was_reused(&path);
     ctx.tree.record_mut(at).reused = told.is_none() && was_reused;
 }
 

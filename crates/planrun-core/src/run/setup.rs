@@ -1,4 +1,4 @@
-//! What decides how a run goes, beside its plan and its inputs.
+//! The configuration of a run, beside its plan and its inputs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::program::Program;
 use super::until::Until;
 use crate::journal::{Given, Past};
 
-/// Whether a call that looks if a step happened can be made at all.
+/// Whether a tool that verifies an effect can be called.
 pub type CanVerify = Box<dyn Fn(&Signature) -> bool + Send + Sync>;
 
-/// What decides how a run goes, beside its plan and its inputs.
+/// The configuration of a run, beside its plan and its inputs.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an independent fact of the run"
@@ -28,34 +28,34 @@ pub struct Setup {
     /// What each statement of the plan means, by its name: what approvals are bound to. Without it they are bound to the
     /// text of the whole plan.
     pub definitions: BTreeMap<String, String>,
-    /// What earlier processes of the run have written down.
+    /// The journal of the run so far, where earlier processes have driven it.
     pub past: Option<Past>,
-    /// What another run has to give, so that it need not be done again.
+    /// Results of an earlier run to take over.
     pub copies: Option<Copies>,
-    /// What has failed is done again where the plan pauses for that.
+    /// Whether steps that are paused after a failure are tried again.
     pub retries: bool,
-    /// Only replays what was written: nothing is called.
-    pub only_looks: bool,
+    /// Replays the journal and calls nothing.
+    pub replay_only: bool,
     /// Answers that were given before anything was asked.
     pub answers: Vec<Given>,
     /// Whether the driver has somebody to ask.
     pub asks: bool,
-    /// In what order the run takes what it may take in any.
+    /// Decides between what may be done in any order.
     pub order: Order,
-    /// The step after which the process lets go of the run.
+    /// The step after which this process stops driving the run.
     pub until: Option<Until>,
-    /// Where not every tool can be asked; `None` where each can.
+    /// Which tools can be called to verify effects; `None` where all can.
     pub can_verify: Option<CanVerify>,
-    /// Whether events are written down, so that another process can go on with the run.
+    /// Whether events are recorded, so that another process can resume the run.
     pub durable: bool,
-    /// Whether anybody wants events.
+    /// Whether the driver wants events.
     pub observed: bool,
-    /// Whether anybody wants to know what of the plan is reached.
+    /// Whether the driver wants coverage.
     pub watched: bool,
 }
 
 impl Setup {
-    /// Whether a step says how to verify it, and whoever stands in for the tools can do that.
+    /// Whether a step has a `verify` whose tools can be called.
     pub(super) fn verifies(&self, program: &Program, step: &Step) -> bool {
         let Some(verify) = step.verify() else {
             return false;

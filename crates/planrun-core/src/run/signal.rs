@@ -1,4 +1,4 @@
-//! What comes from outside while a run goes on, signals and moves of `external` tasks, and the steps that wait for it.
+//! Signals and moves of `external` tasks that arrive during a run, and the steps that wait for them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! The turn of one statement: whether it runs, ends its block or is skipped, and what the simple ones come to.
+//! Runs one statement: decides whether it runs, is skipped or ends its block, and carries out those that are not steps.
 //!
-//! What ends a block before its last statement, `ensure`, and `fail`, `reply`, `yield` and `next` under a condition, is decided
-//! early, which skips all below it at once, and takes effect when everything above it has settled.
+//! `ensure`, and `fail`, `reply`, `yield` and `next` under a condition, can end a block early. That is decided as soon as their
+//! values are known, which skips everything below, and takes effect once everything above has settled.
 
 use std::sync::Arc;
 

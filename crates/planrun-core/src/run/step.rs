@@ -1,11 +1,11 @@
-//! Steps: how each begins, fails, runs out of time and is withdrawn, whatever works for it.
+//! The life of a step, whatever kind of work it does: start, failure, timeout, cancellation.
 
 use std::sync::Arc;
 
 use planrun_lang::builtins::FailureKind;
 use planrun_lang::eval::EvalError;
 use planrun_lang::protocol::{Sent, StepState};
-use planrun_lang::sema::{Call, OnFailure, Step, StepKind, Target, Wait};
+use planrun_lang::sema::{OnFailure, Step, StepKind, Target, Wait};
 use planrun_lang::types::{ErrorClass, Transient, Validation};
 
 use super::agenda::{End, Next, Subject, Withdrawal};
@@ -48,25 +48,13 @@ impl Steps {
         if self.calls.approvals.must_be_asked(ctx, program, at, step) {
             return;
         }
-        let tool = match &step.kind {
-            StepKind::Call(Call {
-                target: Target::Tool(_),
-                ..
-            }) => return self.calls.start(ctx, program, at),
-            StepKind::Call(Call {
-                target: Target::Plan(_, name),
-                ..
-            }) => name.clone(),
-            StepKind::Do(_)
-            | StepKind::Each(_)
-            | StepKind::Repeat(_)
-            | StepKind::Race(_)
-            | StepKind::Match { .. }
-            | StepKind::Ask(_)
-            | StepKind::Infer(_)
-            | StepKind::Input(_)
-            | StepKind::Wait(_)
-            | StepKind::Damaged => "".into(),
+        let tool = if let StepKind::Call(call) = &step.kind {
+            match &call.target {
+                Target::Tool(_) => return self.calls.start(ctx, program, at),
+                Target::Plan(_, name) => name.clone(),
+            }
+        } else {
+            "".into()
         };
         if ctx.too_many_steps(at) {
             return;

@@ -1,4 +1,4 @@
-//! The tree of a run: its plan instances, the frames of their blocks, and what can be asked of both.
+//! The tree of plan instances and frames, with queries over it.
 
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Calls whose answer was lost: what can tell is asked whether they happened, then people are.
+//! Calls whose response was lost: `verify` decides whether they took effect, and people where it cannot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -230,7 +230,7 @@ fn asks_people(ctx: &Context, at: NodeRef, execution: u32, outcome: &UnknownOutc
         .recording
         .has_asked(&path, Waiting::Answer, execution);
     let pauses = ctx.tree.scope(at.0).policy.on_failure == OnFailure::Pause;
-    let can_wait = ctx.outbox.recording.is_durable() || ctx.setup.only_looks;
+    let can_wait = ctx.outbox.recording.is_durable() || ctx.setup.replay_only;
     asked
         || (!caught
             && can_wait

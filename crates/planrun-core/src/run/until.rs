@@ -1,4 +1,4 @@
-//! Running up to a step: what it does not need is left for a later process of the run.
+//! `--until STEP`: runs only what a step needs, and leaves the rest to a later process.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -24,20 +24,6 @@ pub struct Function {
     pub walks: bool,
 }
 
-impl Function {
-    /// What most functions have in common, for the rest of a descriptor.
-    pub(super) const PLAIN: Self = Self {
-        name: "",
-        forms: &[],
-        overloads: &[],
-        page: "",
-        examples: &[],
-        body: |_| Ok(Value::Null),
-        refuses: None,
-        walks: false,
-    };
-}
-
 /// What is known of an argument before the run.
 #[derive(Clone, Debug)]
 pub enum Given {
@@ -110,12 +96,6 @@ impl Overload {
             converted: true,
             ..self
         }
-    }
-}
-
-impl Example {
-    pub(super) const fn new(expression: &'static str, result: &'static str) -> Self {
-        Self { expression, result }
     }
 }
 

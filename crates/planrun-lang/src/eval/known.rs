@@ -353,21 +353,12 @@ impl<'a> Folding<'a> {
                 Came::Value(value) => value.as_int() == Some(0) || value.as_duration() == Some(0),
                 Came::Unknown | Came::Fails(_) => false,
             };
-            let message = match operator {
-                Operator::DivideNonzero => "divide by zero",
-                Operator::RemainderNonzero => "modulus by zero",
-                Operator::Equal
-                | Operator::NotEqual
-                | Operator::Less
-                | Operator::LessEqual
-                | Operator::Greater
-                | Operator::GreaterEqual
-                | Operator::In
-                | Operator::Add
-                | Operator::Subtract
-                | Operator::Multiply
-                | Operator::Divide
-                | Operator::Remainder => continue,
+            let message = if *operator == Operator::DivideNonzero {
+                "divide by zero"
+            } else if *operator == Operator::RemainderNonzero {
+                "modulus by zero"
+            } else {
+                continue;
             };
             if zero {
                 return self.fails(EvalError::new(
@@ -466,20 +457,11 @@ impl<'a> Folding<'a> {
             self.part(condition);
         }
         let body = &comprehension.body;
-        match comprehension.kind {
+        if !matches!(comprehension.kind, MacroKind::All | MacroKind::Exists) {
+            drop(self.part(body));
+        } else if let Came::Fails(error) = self.attempt(|machine| machine.node(body)) {
             // Another element may decide, unless all of them fail.
-            MacroKind::All | MacroKind::Exists => {
-                if let Came::Fails(error) = self.attempt(|machine| machine.node(body)) {
-                    self.fails(error);
-                }
-            }
-            MacroKind::ExistsOne
-            | MacroKind::Map
-            | MacroKind::Filter
-            | MacroKind::SortBy
-            | MacroKind::TransformList
-            | MacroKind::TransformMap
-            | MacroKind::TransformMapEntry => drop(self.part(body)),
+            self.fails(error);
         }
     }
 }

@@ -10,7 +10,7 @@ use super::reference::Part;
 /// How long a list usually is, how long at the most where no limit is named, and how long at all.
 const USUAL: u64 = 2;
 const MANY: u64 = 12;
-const MOST: u64 = 2_000;
+const MAX_ELEMENTS: u64 = 2_000;
 /// How often an element is made anew that was there already.
 const TRIES: u64 = 40;
 
@@ -33,7 +33,7 @@ impl Builder<'_> {
                 .rest
                 .as_ref()
                 .is_some_and(|rest| rest.schema == Json::Bool(false));
-            closed.then(|| u64::try_from(elements.prefix.len()).unwrap_or(MOST))
+            closed.then(|| u64::try_from(elements.prefix.len()).unwrap_or(MAX_ELEMENTS))
         });
         let most = closed.chain(demand.items.most).min();
         let prefix = demand
@@ -46,7 +46,12 @@ impl Builder<'_> {
         let usual = USUAL
             .max(u64::try_from(prefix).unwrap_or(USUAL))
             .max(contained);
-        let within = |count: u64| count.max(least).min(most.unwrap_or(u64::MAX)).min(MOST);
+        let within = |count: u64| {
+            count
+                .max(least)
+                .min(most.unwrap_or(u64::MAX))
+                .min(MAX_ELEMENTS)
+        };
         let ways = [
             (Edge::Least, within(0)),
             (Edge::One, within(1)),

@@ -13,7 +13,7 @@ pub(super) const WORDS: [&str; 16] = [
 const UNUSUAL: &str = "Zoë 名字 😀 e\u{301} \"'<&\\ \n\t%s";
 /// The longest texts where a schema names no limit, and the longest that are made at all.
 const LONG: usize = 1_000;
-const LONGEST: usize = 20_000;
+const MAX_LENGTH: usize = 20_000;
 /// So many texts are tried against patterns before the best guess is handed over.
 const MAX_TRIES: u64 = 40;
 
@@ -126,7 +126,7 @@ fn fitted(text: &str, demand: &Demand) -> String {
 }
 
 fn bounded(count: u64) -> usize {
-    usize::try_from(count).unwrap_or(LONGEST).min(LONGEST)
+    usize::try_from(count).unwrap_or(MAX_LENGTH).min(MAX_LENGTH)
 }
 
 fn known(format: &str) -> bool {

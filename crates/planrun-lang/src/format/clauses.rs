@@ -2,12 +2,12 @@
 
 use super::comments::Gap;
 use super::document::Break;
-use super::expressions::print_value;
 use super::parts::{Part, present, print_parts, print_value_with};
 use super::printer::Printer;
 use super::statements::print_block;
 use super::steps::print_arm_body;
 use crate::syntax::ast::{ArmBody, Clause, ClauseKind, ErrorPattern, Expr, Name, Undo};
+use crate::syntax::print::{Style, print_value};
 
 /// A clause and the comments beside it.
 struct Placed<'a> {

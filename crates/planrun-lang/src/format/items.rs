@@ -2,17 +2,16 @@
 
 use super::comments::Gap;
 use super::document::Break;
-use super::expressions::print_value;
 use super::parts::{Part, present, print_parts};
 use super::printer::{Brackets, Printer};
 use super::statements::{lines_of, print_block};
 use super::test_items::print_test;
 use super::texts::{print_doc, print_plain_text};
-use super::type_expressions::print_type;
 use crate::source::Span;
 use crate::syntax::ast::{
     File, Item, ItemKind, Parameter, Plan, Tool, TypeItem, Use, UseNamespace,
 };
+use crate::syntax::print::{Style, print_type, print_value};
 
 /// The text of a whole file.
 pub(super) fn print_file<'a>(mut printer: Printer<'a>, file: &'a File) -> String {

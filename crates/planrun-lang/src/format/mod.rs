@@ -11,7 +11,6 @@ mod statements;
 mod steps;
 mod test_items;
 mod texts;
-mod type_expressions;
 
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;

@@ -1,12 +1,12 @@
 //! What follows the first value of a statement or clause: conditions, bounds, names, types, each with its word.
 
 use super::document::Break;
-use super::expressions::{closes_itself, print_expr};
+use super::expressions::closes_itself;
 use super::printer::Printer;
-use super::type_expressions::print_type;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, Name, TypeExpr};
 use crate::syntax::precedence::Level;
+use crate::syntax::print::{Style, print_expr, print_type};
 
 /// One such part.
 pub(super) enum Part<'a> {

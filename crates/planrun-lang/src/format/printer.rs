@@ -1,19 +1,19 @@
 //! The document being made: words, groups, lists between brackets, and the comments around what stands in them.
 
 use super::comments::{Comments, Gap};
-use super::document::{Break, Op, Slot, render, width};
+use super::document::{Break, Op, Slot, render};
 use std::borrow::Cow;
 
 use crate::source::Span;
 use crate::syntax::ast::{CommentKind, Name};
-use crate::syntax::spelling::{write_variable, write_word};
+use crate::syntax::print::Style;
 
 /// Writes a tree as a document.
 pub(super) struct Printer<'a> {
     /// What the author wrote, where the tree comes from a text.
     pub text: Option<&'a str>,
     pub comments: Comments<'a>,
-    ops: Vec<Op<'a>>,
+    pub ops: Vec<Op<'a>>,
     slots: Vec<Slot<'a>>,
     /// The slot behind the first word of the statement that is about to be printed.
     first_word: Option<usize>,
@@ -26,14 +26,14 @@ pub(super) struct Printer<'a> {
 /// How a list is written.
 #[derive(Clone, Copy)]
 pub(super) struct Brackets {
-    open: &'static str,
-    close: &'static str,
+    pub open: &'static str,
+    pub close: &'static str,
     /// What stands behind the brackets where all stands on one line.
-    inner: Break,
+    pub inner: Break,
     /// Whether commas stand between the elements, which are statements where none do.
-    commas: bool,
+    pub commas: bool,
     /// Whether it is for the group around it to decide if the elements stand on one line.
-    joined: bool,
+    pub joined: bool,
 }
 
 impl Brackets {
@@ -112,12 +112,6 @@ impl<'a> Printer<'a> {
             .filter(|text| !text.is_empty())
     }
 
-    pub fn word(&mut self, text: impl Into<Cow<'a, str>>) {
-        let text = text.into();
-        let columns = width(&text);
-        self.ops.push(Op::Text(text, columns));
-    }
-
     /// Text with line breaks in it that are to stay.
     pub fn lines(&mut self, text: impl Into<Cow<'a, str>>) {
         self.ops.push(Op::Lines(text.into()));
@@ -135,20 +129,6 @@ impl<'a> Printer<'a> {
             }
             None => self.word(" "),
         }
-    }
-
-    /// A name that is read or given bare.
-    pub fn variable(&mut self, name: &str) {
-        let mut text = String::new();
-        write_variable(&mut text, name);
-        self.word(text);
-    }
-
-    /// A name that may be any word.
-    pub fn name(&mut self, name: &Name) {
-        let mut text = String::new();
-        write_word(&mut text, &name.text);
-        self.word(text);
     }
 
     /// Names of classes, which are dotted words.
@@ -191,18 +171,6 @@ impl<'a> Printer<'a> {
         self.ops.push(Op::Indent);
         print(self);
         self.ops.push(Op::Dedent);
-    }
-
-    pub fn parenthesised(&mut self, print: impl FnOnce(&mut Self)) {
-        self.grouped(|this| {
-            this.word("(");
-            this.indented(|this| {
-                this.line(Break::Soft);
-                print(this);
-            });
-            this.line(Break::Soft);
-            this.word(")");
-        });
     }
 
     /// The end of a line between two neighbours, with the comments there; gives the slot above the second one.
@@ -349,54 +317,8 @@ impl<'a> Printer<'a> {
         slot.comments.splice(at..at, comments);
     }
 
-    /// A list in brackets. `region` is its place in the text, brackets included.
-    pub fn list<T>(
-        &mut self,
-        brackets: Brackets,
-        region: Span,
-        items: &'a [T],
-        span: impl Fn(&T) -> Span,
-        print: impl FnMut(&mut Self, &'a T),
-    ) {
-        self.word(brackets.open);
-        let inside = (
-            region.start + 1,
-            region.end.saturating_sub(1).max(region.start + 1),
-        );
-        let moved = if brackets.commas {
-            Vec::new()
-        } else {
-            std::mem::take(&mut self.moved)
-        };
-        if items.is_empty() && moved.is_empty() && !self.comments.any(inside.0, inside.1) {
-            self.word(brackets.close);
-            return;
-        }
-        if !brackets.joined {
-            self.begin();
-        }
-        self.ops.push(Op::Indent);
-        let mut behind = (region.start + 1).min(inside.1);
-        let next = items.first().map_or(inside.1, |item| span(item).start);
-        let opening = self.comments.trailing(behind, next, !brackets.commas);
-        self.trailing(opening);
-        self.line(brackets.inner);
-        self.above(Gap {
-            above: moved.into_iter().map(|text| (text, false)).collect(),
-            ..Gap::default()
-        });
-        behind = self.items(brackets, items, (behind, inside.1), span, print);
-        self.remaining(behind, inside.1, items.is_empty());
-        self.ops.push(Op::Dedent);
-        self.line(brackets.inner);
-        self.word(brackets.close);
-        if !brackets.joined {
-            self.end();
-        }
-    }
-
     /// The items between the brackets of a list, from `behind` to `end` in the text; gives the place behind the last.
-    fn items<T>(
+    pub fn items<T>(
         &mut self,
         brackets: Brackets,
         items: &'a [T],

@@ -1,14 +1,13 @@
 //! Prints blocks and statements.
 
 use super::document::Break;
-use super::expressions::print_value;
 use super::parts::{Part, present, print_parts, print_value_with};
 use super::printer::{Brackets, Printer};
 use super::steps::print_step;
 use super::texts::{print_doc, print_plain_text};
-use super::type_expressions::print_type;
 use crate::source::Span;
 use crate::syntax::ast::{Block, Expr, Guarded, Name, Statement, StatementKind, Text, TypeExpr};
+use crate::syntax::print::{Style, print_type, print_value};
 
 pub(super) fn print_block<'a>(out: &mut Printer<'a>, block: &'a Block) {
     out.list(

@@ -1,15 +1,15 @@
 //! Prints steps: one function for each kind of body.
 
 use super::clauses::print_clauses;
-use super::expressions::{print_arguments, print_expr_not_beginning_with, print_value};
+use super::expressions::print_expr_not_beginning_with;
 use super::parts::{Part, present, print_value_with};
 use super::printer::{Brackets, Printer};
 use super::statements::{print_block, print_head};
-use super::type_expressions::{print_pattern, print_type};
 use crate::source::Span;
 use crate::syntax::ast::{
     Argument, Arm, ArmBody, Block, Expr, InputField, Name, Step, StepBody, TypeExpr, WaitFor,
 };
+use crate::syntax::print::{Style, print_arguments, print_pattern, print_type, print_value};
 
 /// Words that begin other bodies than calls.
 const BODY_WORDS: [&str; 8] = [
@@ -21,19 +21,14 @@ pub(super) fn print_step<'a>(out: &mut Printer<'a>, step: &'a Step) {
     out.variable(&step.name.text);
     out.word(" = ");
     let end = print_body(out, &step.body, step.name.span.end);
-    let block = match step.body {
+    let block = matches!(
+        step.body,
         StepBody::Do(_)
-        | StepBody::Each { .. }
-        | StepBody::Repeat { .. }
-        | StepBody::Race(_)
-        | StepBody::Match { .. } => true,
-        StepBody::Call(_)
-        | StepBody::Ask { .. }
-        | StepBody::Infer { .. }
-        | StepBody::Input { .. }
-        | StepBody::Wait(_)
-        | StepBody::Error => false,
-    };
+            | StepBody::Each { .. }
+            | StepBody::Repeat { .. }
+            | StepBody::Race(_)
+            | StepBody::Match { .. }
+    );
     let form = matches!(step.body, StepBody::Input { .. });
     print_clauses(out, &step.clauses, end, (block, form));
 }

@@ -1,6 +1,6 @@
 //! Prints `test` items and what stands in them.
 
-use super::expressions::{print_arguments, print_expr_not_beginning_with, print_value};
+use super::expressions::print_expr_not_beginning_with;
 use super::parts::{Part, present, print_parts};
 use super::printer::{Brackets, Printer};
 use super::steps::print_failure;
@@ -9,6 +9,7 @@ use crate::source::Span;
 use crate::syntax::ast::{
     Argument, MockOutcome, MockOutcomeKind, MockTarget, Test, TestStatement, TestStatementKind,
 };
+use crate::syntax::print::{Style, print_arguments, print_value};
 
 pub(super) fn print_test<'a>(out: &mut Printer<'a>, test: &'a Test, item: Span) {
     out.keyword("test");

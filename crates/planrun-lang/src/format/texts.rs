@@ -1,13 +1,13 @@
 //! Prints literals: as the author spelled them, with one kind of quotes, and text blocks at the indentation of their place.
 
 use super::document::Break;
-use super::expressions::print_value;
 use super::printer::Printer;
 use std::borrow::Cow;
 
 use crate::source::Span;
 use crate::syntax::ast::{Literal, TemplatePart, Text};
 use crate::syntax::precedence::is_negative;
+use crate::syntax::print::{Style, print_value};
 use crate::syntax::spelling::{write_escaped, write_literal, write_text};
 use crate::syntax::{ast::Expr, canonical};
 

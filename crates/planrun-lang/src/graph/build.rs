@@ -168,23 +168,11 @@ impl Tasks {
         node: &Node,
         slots: &Slots,
     ) {
-        match &node.kind {
-            NodeKind::Task(task) => {
-                self.declared.insert(*task, target.index());
-                self.changed.insert(*task, target.index());
-            }
-            NodeKind::Set(set) => {
-                self.changed.insert(set.task, target.index());
-            }
-            NodeKind::Condition(_)
-            | NodeKind::Let(_)
-            | NodeKind::Step(_)
-            | NodeKind::Ensure { .. }
-            | NodeKind::Fail(_)
-            | NodeKind::Reply(_)
-            | NodeKind::Yield(_)
-            | NodeKind::Next(_)
-            | NodeKind::Listener(_) => {}
+        if let NodeKind::Task(task) = &node.kind {
+            self.declared.insert(*task, target.index());
+            self.changed.insert(*task, target.index());
+        } else if let NodeKind::Set(set) = &node.kind {
+            self.changed.insert(set.task, target.index());
         }
         let mut subjects = BTreeSet::new();
         let mut visit = |leaf: &Event| match &leaf.kind {

@@ -76,23 +76,13 @@ impl Least {
     pub(super) fn block_calls(&mut self, plan: &Plan, block: BlockId) -> u64 {
         let mut calls = 0_u64;
         for node in &plan.block(block).nodes {
-            match &node.kind {
-                // An early end: what stands below may never run.
-                NodeKind::Reply(_) | NodeKind::Yield(_) if !node.guard.is_empty() => return calls,
-                NodeKind::Step(step) if node.guard.is_empty() => {
+            if node.guard.is_empty() {
+                if let Some(step) = node.step() {
                     calls = calls.saturating_add(self.step_calls(plan, step));
                 }
-                NodeKind::Step(_)
-                | NodeKind::Condition(_)
-                | NodeKind::Let(_)
-                | NodeKind::Ensure { .. }
-                | NodeKind::Fail(_)
-                | NodeKind::Reply(_)
-                | NodeKind::Yield(_)
-                | NodeKind::Next(_)
-                | NodeKind::Task(_)
-                | NodeKind::Set(_)
-                | NodeKind::Listener(_) => {}
+            } else if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_)) {
+                // An early end: what stands below may never run.
+                return calls;
             }
         }
         calls

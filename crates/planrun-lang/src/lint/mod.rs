@@ -100,7 +100,7 @@ pub fn obstacles(
 
 /// How much is evaluated at most to know what the expressions of a file come to, and for a plan of a file of very many.
 const WORK: u64 = 8_000_000;
-const LEAST_WORK: u64 = 2_000;
+const MIN_WORK: u64 = 2_000;
 
 /// What the rules find in the plans of this file; those of other files are checked with theirs. `errors` are the places of
 /// the errors that were found before.
@@ -111,7 +111,7 @@ fn apply_rules(
     project: &Project<'_>,
 ) -> Vec<Diagnostic> {
     let plans = checked.plans_as_written().collect::<Vec<_>>();
-    let work = (WORK / (plans.len() as u64).max(1)).max(LEAST_WORK);
+    let work = (WORK / (plans.len() as u64).max(1)).max(MIN_WORK);
     let found = syntax::map_parts(source, &plans, |(plan, written)| {
         let text = written.name.span.start..written.body.span.end;
         let sound = checked.whole && !errors.any_begins_in(text);

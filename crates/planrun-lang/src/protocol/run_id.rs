@@ -1,7 +1,7 @@
 //! What a run may be called: its id stands in keys, in headers, in commands that people copy, and in their shells.
 
 /// The longest id of a run, in characters.
-const LONGEST: usize = 128;
+const MAX_LENGTH: usize = 128;
 
 /// Why a text cannot be the id of a run; nothing where it can.
 #[must_use]
@@ -11,8 +11,10 @@ pub fn run_id_fault(id: &str) -> Option<String> {
     if id.is_empty() {
         return Some("the id of a run cannot be empty".to_owned());
     }
-    if id.chars().count() > LONGEST {
-        return Some(format!("the id of a run has at most {LONGEST} characters"));
+    if id.chars().count() > MAX_LENGTH {
+        return Some(format!(
+            "the id of a run has at most {MAX_LENGTH} characters"
+        ));
     }
     if let Some(character) = id.chars().find(|character| !plain(*character)) {
         let shown = character.escape_debug();
@@ -35,11 +37,11 @@ mod tests {
             "night",
             "入职:2026-11-22",
             "a.b_c",
-            &"x".repeat(LONGEST),
+            &"x".repeat(MAX_LENGTH),
         ] {
             assert_eq!(run_id_fault(id), None, "{id}");
         }
-        let long = "x".repeat(LONGEST + 1);
+        let long = "x".repeat(MAX_LENGTH + 1);
         for id in [
             "",
             " ",

@@ -9,7 +9,7 @@ use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 /// Longer secrets are looked for as they are, and in what can be read back; not in base64 or hexadecimal digits.
 const MAX_ENCODED: usize = 16 * 1024;
 /// Fewer letters of base64 say nothing.
-const LEAST_CORE: usize = 4;
+const MIN_CORE: usize = 4;
 
 /// One text by which a secret is recognized.
 pub(super) struct Form {
@@ -55,7 +55,7 @@ pub(super) fn forms(secret: &[u8]) -> Vec<Form> {
             BASE64_STANDARD_NO_PAD.encode(&bytes),
             BASE64_URL_SAFE_NO_PAD.encode(&bytes),
         ] {
-            if letters.len() >= LEAST_CORE {
+            if letters.len() >= MIN_CORE {
                 let text = text.as_bytes()[letters.clone()].to_vec();
                 forms.push(Form {
                     text,

@@ -378,18 +378,11 @@ impl Resolver<'_> {
 
 /// Whether an annotation ends in `?`, which lets a field be missing as well as null.
 pub(super) fn is_optional(annotation: &ast::TypeExpr) -> bool {
-    match &annotation.kind {
-        ast::TypeExprKind::Suffixed { suffixes, .. } => {
-            suffixes.last() == Some(&ast::TypeSuffix::Optional)
-        }
-        ast::TypeExprKind::Name(_)
-        | ast::TypeExprKind::Literal(_)
-        | ast::TypeExprKind::Union(_)
-        | ast::TypeExprKind::Map { .. }
-        | ast::TypeExprKind::Object(_)
-        | ast::TypeExprKind::Result(_)
-        | ast::TypeExprKind::Error => false,
-    }
+    matches!(
+        &annotation.kind,
+        ast::TypeExprKind::Suffixed { suffixes, .. }
+            if suffixes.last() == Some(&ast::TypeSuffix::Optional)
+    )
 }
 
 /// A type of another language.

@@ -212,14 +212,12 @@ fn check_arm(
     binding: Option<(Option<&ast::Name>, Type)>,
     stands_for: Option<&Type>,
 ) -> ArmBlock {
-    let statements: &[ast::Statement] = match body {
-        ast::ArmBody::Do(block) => &block.statements,
-        ast::ArmBody::Expr(_)
-        | ast::ArmBody::Ask { .. }
-        | ast::ArmBody::Infer { .. }
-        | ast::ArmBody::Fail { .. } => &[],
+    let block = match body {
+        ast::ArmBody::Do(block) => Some(block),
+        _ => None,
     };
-    let own_label = matches!(body, ast::ArmBody::Do(_)).then(|| label.into());
+    let statements = block.map_or(&[][..], |block| &block.statements);
+    let own_label = block.map(|_| label.into());
     let id = checker.open_block(BlockKind::Do, own_label, statements);
     if let Some(block) = checker.blocks.innermost_mut() {
         block.stands_for = stands_for.cloned();

@@ -403,31 +403,14 @@ impl<'a> PlanChecker<'a> {
 /// The names that statements introduce in their frame, those under an `if` included.
 fn introduced(statements: &[ast::Statement], names: &mut Vec<(Arc<str>, Span)>) {
     for statement in statements {
-        let name = match &statement.kind {
-            ast::StatementKind::Step(step) => &step.name,
-            ast::StatementKind::Let { name, .. }
-            | ast::StatementKind::Task { name, .. }
-            | ast::StatementKind::Listener { name, .. } => name,
-            ast::StatementKind::If { arms, otherwise } => {
-                for block in arms.iter().map(|(_, block)| block).chain(otherwise) {
-                    introduced(&block.statements, names);
-                }
-                continue;
-            }
-            ast::StatementKind::Parallel(block) => {
+        if let Some(name) = statement.kind.name() {
+            names.push((name.text.clone(), name.span));
+        } else if let ast::StatementKind::If { arms, otherwise } = &statement.kind {
+            for block in arms.iter().map(|(_, block)| block).chain(otherwise) {
                 introduced(&block.statements, names);
-                continue;
             }
-            ast::StatementKind::Policy(_)
-            | ast::StatementKind::Allow(_)
-            | ast::StatementKind::Set { .. }
-            | ast::StatementKind::Ensure { .. }
-            | ast::StatementKind::Fail { .. }
-            | ast::StatementKind::Reply(_)
-            | ast::StatementKind::Yield(_)
-            | ast::StatementKind::Next(_)
-            | ast::StatementKind::Error => continue,
-        };
-        names.push((name.text.clone(), name.span));
+        } else if let ast::StatementKind::Parallel(block) = &statement.kind {
+            introduced(&block.statements, names);
+        }
     }
 }

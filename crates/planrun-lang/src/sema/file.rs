@@ -86,13 +86,11 @@ pub fn declared_tools(source: &SourceFile) -> (Vec<Arc<Signature>>, Vec<Diagnost
     } = syntax::parse(source);
     let mut types = NamedTypes::of_file(&file, &mut diagnostics);
     let tools = Tools::default().with_signatures(&file, &mut types, &mut diagnostics);
-    let declared = file.items.iter().filter_map(|item| match &item.kind {
-        ast::ItemKind::Tool(tool) => tools.find(&tool.namespace.text, &tool.name.text).cloned(),
-        ast::ItemKind::Plan(_)
-        | ast::ItemKind::Use(_)
-        | ast::ItemKind::Type(_)
-        | ast::ItemKind::Test(_)
-        | ast::ItemKind::Error => None,
+    let declared = file.items.iter().filter_map(|item| {
+        let ast::ItemKind::Tool(tool) = &item.kind else {
+            return None;
+        };
+        tools.find(&tool.namespace.text, &tool.name.text).cloned()
     });
     (declared.collect(), diagnostics)
 }

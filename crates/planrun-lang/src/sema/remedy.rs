@@ -133,7 +133,11 @@ fn moving_edits(
     let (reader, maker) = (statements.get(reader)?, statements.get(maker)?);
     let own = source.slice(maker.span);
     let reads = |name: &ast::Name| words(own).any(|word| word == &*name.text);
-    if between.iter().filter_map(introduced).any(reads) {
+    if between
+        .iter()
+        .filter_map(|statement| statement.kind.name())
+        .any(reads)
+    {
         return None;
     }
     let lines = whole_lines(source, maker.span)?;
@@ -166,17 +170,9 @@ fn is_movable(checker: &PlanChecker<'_>, statement: &ast::Statement) -> bool {
     nodes
         .iter()
         .filter(|node| contains(statement.span, node.span))
-        .all(|node| match &node.kind {
-            NodeKind::Step(step) => step.effect.is_read_only(),
-            NodeKind::Let(_) | NodeKind::Condition(_) => true,
-            NodeKind::Ensure { .. }
-            | NodeKind::Fail(_)
-            | NodeKind::Reply(_)
-            | NodeKind::Yield(_)
-            | NodeKind::Next(_)
-            | NodeKind::Task(_)
-            | NodeKind::Set(_)
-            | NodeKind::Listener(_) => false,
+        .all(|node| match node.step() {
+            Some(step) => step.effect.is_read_only(),
+            None => matches!(node.kind, NodeKind::Let(_) | NodeKind::Condition(_)),
         })
 }
 
@@ -186,25 +182,4 @@ fn contains(outer: Span, inner: Span) -> bool {
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character: char| !unicode_ident::is_xid_continue(character))
-}
-
-/// The name that a statement introduces in its block.
-fn introduced(statement: &ast::Statement) -> Option<&ast::Name> {
-    match &statement.kind {
-        ast::StatementKind::Step(step) => Some(&step.name),
-        ast::StatementKind::Let { name, .. }
-        | ast::StatementKind::Task { name, .. }
-        | ast::StatementKind::Listener { name, .. } => Some(name),
-        ast::StatementKind::Policy(_)
-        | ast::StatementKind::Allow(_)
-        | ast::StatementKind::If { .. }
-        | ast::StatementKind::Parallel(_)
-        | ast::StatementKind::Set { .. }
-        | ast::StatementKind::Ensure { .. }
-        | ast::StatementKind::Fail { .. }
-        | ast::StatementKind::Reply(_)
-        | ast::StatementKind::Yield(_)
-        | ast::StatementKind::Next(_)
-        | ast::StatementKind::Error => None,
-    }
 }

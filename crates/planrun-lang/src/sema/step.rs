@@ -128,10 +128,7 @@ fn note_call(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &CheckedBody
         return;
     };
     let name = &step.name;
-    let called = match &call.target {
-        Target::Tool(signature) => signature.path(),
-        Target::Plan(_, path) => path.to_string(),
-    };
+    let called = call.path();
     if let Target::Tool(signature) = &call.target
         && signature.returns == Type::Any
         && &*signature.namespace != BUILT_IN

@@ -1,12 +1,15 @@
 //! The tools that a plan may call, as signatures.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::types::Signature;
 
+/// A signature that is made when somebody looks at it.
+type Later = LazyLock<Arc<Signature>, Box<dyn FnOnce() -> Arc<Signature> + Send>>;
+
 /// Signatures by name.
-type Namespace = BTreeMap<Arc<str>, Arc<Signature>>;
+type Namespace = BTreeMap<Arc<str>, Arc<Later>>;
 
 /// Signatures by namespace and name. The checker sees tools in no other form.
 #[derive(Clone, Debug, Default)]
@@ -20,11 +23,20 @@ pub struct Tools {
 impl Tools {
     /// Adds or replaces a tool.
     pub fn insert(&mut self, signature: Arc<Signature>) {
-        let namespace = self
-            .namespaces
-            .entry(signature.namespace.clone())
-            .or_default();
-        Arc::make_mut(namespace).insert(signature.name.clone(), signature);
+        let (namespace, name) = (signature.namespace.clone(), signature.name.clone());
+        self.insert_later(namespace, name, || signature);
+    }
+
+    /// Adds or replaces a tool whose signature is made when a plan calls it.
+    pub fn insert_later(
+        &mut self,
+        namespace: Arc<str>,
+        name: Arc<str>,
+        make: impl FnOnce() -> Arc<Signature> + Send + 'static,
+    ) {
+        let namespace = self.namespaces.entry(namespace).or_default();
+        let signature = Arc::new(Later::new(Box::new(make)));
+        Arc::make_mut(namespace).insert(name, signature);
     }
 
     /// Whether there are tools in this namespace.
@@ -36,7 +48,10 @@ impl Tools {
     /// The tool with this name.
     #[must_use]
     pub fn find(&self, namespace: &str, name: &str) -> Option<&Arc<Signature>> {
-        self.namespaces.get(namespace)?.get(name)
+        self.namespaces
+            .get(namespace)?
+            .get(name)
+            .map(|signature| &***signature)
     }
 
     /// Every namespace, sorted.

@@ -71,10 +71,13 @@ fn report_unknown_results(checker: &mut PlanChecker<'_>) {
             let message = format!(
                 "nothing is known of what `{called}` gives, so what is read of it is not checked"
             );
-            let diagnostic = Diagnostic::new(&codes::types::UNKNOWN_READ, span, message).help(
-                format!("declare it: `tool {called}(…) -> {{ field: type }}` in this file"),
-            );
-            checker.report(diagnostic);
+            let written = match called.split_once('.') {
+                Some((namespace, name)) => format!("{}.{}", quoted(namespace), quoted(name)),
+                None => called,
+            };
+            let help = format!("declare it: `tool {written}(…) -> {{ field: type }}` in this file");
+            let diagnostic = Diagnostic::new(&codes::types::UNKNOWN_READ, span, message);
+            checker.report(diagnostic.help(help));
         }
     }
 }
@@ -102,13 +105,8 @@ pub(super) fn unused_items(
         BTreeSet::new()
     };
     for item in &file.items {
-        match &item.kind {
-            ast::ItemKind::Use(written) => unused_uses(item.span, written, &idle, diagnostics),
-            ast::ItemKind::Type(_)
-            | ast::ItemKind::Tool(_)
-            | ast::ItemKind::Plan(_)
-            | ast::ItemKind::Test(_)
-            | ast::ItemKind::Error => {}
+        if let ast::ItemKind::Use(written) = &item.kind {
+            unused_uses(item.span, written, &idle, diagnostics);
         }
     }
     let meant = meant(diagnostics, &codes::names::UNKNOWN_TYPE).collect::<BTreeSet<_>>();

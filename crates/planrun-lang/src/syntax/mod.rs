@@ -1,8 +1,6 @@
 //! Text to tree: grammar, tree, lowering, comments and recovery.
 
 pub mod ast;
-mod canonical;
-mod canonical_type;
 mod decode;
 mod explain;
 mod grammar;
@@ -13,6 +11,7 @@ mod part;
 mod pieces;
 mod place;
 pub mod precedence;
+pub mod print;
 mod scan;
 pub mod settings;
 pub mod spelling;
@@ -27,11 +26,10 @@ use lower::{Damage, DamageKind, Lowering, within};
 use scan::Scan;
 use tree::Tree;
 
-pub use canonical::{canonical, canonical_name, canonical_pattern, canonical_told};
-pub use canonical_type::canonical_type;
 pub use decode::decode;
 pub use large::map_parts;
 pub use lower::is_reserved;
+pub use print::{canonical, canonical_name, canonical_pattern, canonical_told, canonical_type};
 pub use scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH};
 pub use stack::with_room;
 

@@ -47,118 +47,61 @@ impl Settings {
     }
 }
 
-/// `policy { … }`
-pub static POLICY: Settings = Settings {
-    name: "policy",
-    about: "Settings of the whole plan.",
-    all: &[
-        setting(
-            "retry",
-            Takes::Settings(&RETRY),
-            "How often calls are made.",
-        ),
-        setting(
-            "timeout",
-            Takes::Duration,
-            "The longest that one attempt may take, such as 10s.",
-        ),
-        setting(
-            "deadline",
-            Takes::Duration,
-            "The longest that the run may take, such as 10m.",
-        ),
-        setting(
-            "concurrency",
-            Takes::Count,
-            "How many calls run at the same time.",
-        ),
-        setting(
-            "on_failure",
-            Takes::Word(&["undo", "pause", "settle"]),
-            "undo, pause or settle.",
-        ),
-        setting(
-            "budget",
-            Takes::Settings(&BUDGET),
-            "The most that a run may use.",
-        ),
-        setting("verify", Takes::Word(&["agents"]), "agents."),
-        setting("max_steps", Takes::Count, "The most steps."),
-        setting(
-            "max_firings",
-            Takes::Count,
-            "The most firings of listeners.",
-        ),
-        setting("max_result", Takes::Count, "The largest result, in bytes."),
-    ],
-};
+/// Groups of settings: the word before the braces, what they are for, and each with its name, what it takes and what it is for.
+macro_rules! settings {
+    ($($(#[$doc:meta])* $group:ident = $word:literal, $purpose:literal {
+        $($name:literal: $takes:expr, $about:literal;)+
+    })+) => {
+        $($(#[$doc])* pub static $group: Settings = Settings {
+            name: $word,
+            about: $purpose,
+            all: &[$(Setting { name: $name, takes: $takes, about: $about }),+],
+        };)+
+    };
+}
 
-/// `retry { … }`
-pub static RETRY: Settings = Settings {
-    name: "retry",
-    about: "How often a call is made, and when again.",
-    all: &[
-        setting(
-            "attempts",
-            Takes::Count,
-            "The most attempts, the first included.",
-        ),
-        setting(
-            "delay",
-            Takes::Duration,
-            "The wait after the first, such as 200ms.",
-        ),
-        setting(
-            "factor",
-            Takes::Number(1.0),
-            "How much longer each further wait is.",
-        ),
-        setting("max_delay", Takes::Duration, "The longest wait."),
-        setting("jitter", Takes::Word(&["none", "full"]), "none or full."),
-        setting(
-            "on",
-            Takes::Names,
-            "The error classes that are tried again.",
-        ),
-        setting(
-            "on_exhausted",
-            Takes::Word(&["fail", "pause"]),
-            "fail or pause.",
-        ),
-    ],
-};
+settings! {
+    /// `policy { … }`
+    POLICY = "policy", "Settings of the whole plan." {
+        "retry": Takes::Settings(&RETRY), "How often calls are made.";
+        "timeout": Takes::Duration, "The longest that one attempt may take, such as 10s.";
+        "deadline": Takes::Duration, "The longest that the run may take, such as 10m.";
+        "concurrency": Takes::Count, "How many calls run at the same time.";
+        "on_failure": Takes::Word(&["undo", "pause", "settle"]), "undo, pause or settle.";
+        "budget": Takes::Settings(&BUDGET), "The most that a run may use.";
+        "verify": Takes::Word(&["agents"]), "agents.";
+        "max_steps": Takes::Count, "The most steps.";
+        "max_firings": Takes::Count, "The most firings of listeners.";
+        "max_result": Takes::Count, "The largest result, in bytes.";
+    }
 
-/// `budget: { … }` of a `policy`.
-pub static BUDGET: Settings = Settings {
-    name: "budget",
-    about: "The most that a run may use.",
-    all: &[
-        setting("calls", Takes::Count, "Calls."),
-        setting("tokens", Takes::Count, "Tokens of models."),
-        setting("cost", Takes::Number(0.0), "Cost."),
-        setting("time", Takes::Duration, "Time."),
-    ],
-};
+    /// `retry { … }`
+    RETRY = "retry", "How often a call is made, and when again." {
+        "attempts": Takes::Count, "The most attempts, the first included.";
+        "delay": Takes::Duration, "The wait after the first, such as 200ms.";
+        "factor": Takes::Number(1.0), "How much longer each further wait is.";
+        "max_delay": Takes::Duration, "The longest wait.";
+        "jitter": Takes::Word(&["none", "full"]), "none or full.";
+        "on": Takes::Names, "The error classes that are tried again.";
+        "on_exhausted": Takes::Word(&["fail", "pause"]), "fail or pause.";
+    }
 
-/// `allow { … }`
-pub static ALLOW: Settings = Settings {
-    name: "allow",
-    about: "What the built-in tools may reach.",
-    all: &[
-        setting(
-            "net",
-            Takes::Texts,
-            "A list of hosts with ports, such as [\"127.0.0.1:*\"].",
-        ),
-        setting("read", Takes::Texts, "A list of globs of files."),
-        setting("write", Takes::Texts, "A list of globs of files."),
-        setting("run", Takes::Texts, "A list of programs."),
-        setting("env", Takes::Texts, "A list of variables."),
-        setting("tools", Takes::Names, "A list of tools."),
-        setting("agents", Takes::Names, "A list of agents."),
-    ],
-};
+    /// `budget: { … }` of a `policy`.
+    BUDGET = "budget", "The most that a run may use." {
+        "calls": Takes::Count, "Calls.";
+        "tokens": Takes::Count, "Tokens of models.";
+        "cost": Takes::Number(0.0), "Cost.";
+        "time": Takes::Duration, "Time.";
+    }
 
-const fn setting(name: &'static str, takes: Takes, about: &'static str) -> Setting {
-    Setting { name, takes, about }
+    /// `allow { … }`
+    ALLOW = "allow", "What the built-in tools may reach." {
+        "net": Takes::Texts, "A list of hosts with ports, such as [\"127.0.0.1:*\"].";
+        "read": Takes::Texts, "A list of globs of files.";
+        "write": Takes::Texts, "A list of globs of files.";
+        "run": Takes::Texts, "A list of programs.";
+        "env": Takes::Texts, "A list of variables.";
+        "tools": Takes::Names, "A list of tools.";
+        "agents": Takes::Names, "A list of agents.";
+    }
 }

@@ -19,6 +19,7 @@ pub(crate) use json::double_of;
 pub use key::Key;
 pub use number::{Exact, Number};
 pub use order::Order;
+pub use show::shortened;
 pub use time::{
     MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, civil, duration_text, parse_duration, parse_offset,
     parse_timestamp, timestamp_text,

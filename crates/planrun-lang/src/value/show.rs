@@ -5,6 +5,15 @@ use std::io;
 
 use super::Value;
 
+/// The text, cut off after so many characters, for messages.
+#[must_use]
+pub fn shortened(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        Some((end, _)) => text.get(..end).unwrap_or_default().to_owned() + "…",
+        None => text.to_owned(),
+    }
+}
+
 impl Value {
     /// JSON text cut off after some `limit` bytes, for messages.
     #[must_use]

@@ -45,7 +45,7 @@ pub struct Context<'a> {
     /// Somebody wants the run to go on, so what has failed is done again where the plan pauses for that.
     pub retries: bool,
     /// Replays the recorded events and calls nothing.
-    pub only_looks: bool,
+    pub replay_only: bool,
     /// Who answers what the plan asks people, while the process lives.
     pub answering: Answering,
     /// In what order it takes what it may take in any.
@@ -80,7 +80,7 @@ impl<'a> Context<'a> {
             past: None,
             copies: None,
             retries: false,
-            only_looks: false,
+            replay_only: false,
             answering: Answering::default(),
             order: Order::Source,
             stand_in: None,
@@ -100,7 +100,7 @@ impl<'a> Context<'a> {
             past: self.past.take(),
             copies: self.copies.take(),
             retries: self.retries,
-            only_looks: self.only_looks,
+            replay_only: self.replay_only,
             answers: std::mem::take(&mut self.answering.answers),
             asks: self.answering.asker.is_some(),
             order: self.order,

@@ -31,7 +31,7 @@ impl Walk<'_> {
         let path = self.path(frame, name);
         let mut item = Item::new(path.clone(), step, fate);
         if fate.0 == Runs::No {
-            (item.tool, item.effect) = (called(step), effect(step));
+            (item.tool, item.effect) = called(step);
             self.items.push(item);
             return None;
         }
@@ -125,7 +125,7 @@ impl Walk<'_> {
     }
 
     fn call(&mut self, frame: usize, call: &Call, step: &Step, mut item: Item) -> Option<Value> {
-        (item.tool, item.effect) = (called(step), effect(step));
+        (item.tool, item.effect) = called(step);
         let mut known: Vec<(Arc<str>, Option<Value>)> = Vec::new();
         for (name, code) in &call.arguments {
             let value = self.value(frame, code);
@@ -300,40 +300,16 @@ impl Item {
 
 fn kind(step: &Step) -> &'static str {
     match &step.kind {
-        StepKind::Call(Call {
-            target: Target::Tool(_),
-            ..
-        }) => "call",
-        StepKind::Call(Call {
-            target: Target::Plan(..),
-            ..
-        }) => "plan",
-        StepKind::Do(_) => "do",
-        StepKind::Each(_) => "each",
-        StepKind::Repeat(_) => "repeat",
-        StepKind::Race(_) => "race",
-        StepKind::Match { .. } => "match",
-        StepKind::Ask(_) => "ask",
-        StepKind::Infer(_) => "infer",
-        StepKind::Input(_) => "input",
-        StepKind::Wait(_) => "wait",
+        StepKind::Call(call) => match call.target {
+            Target::Tool(_) => "call",
+            Target::Plan(..) => "plan",
+        },
         StepKind::Damaged => "damaged",
+        kind => kind.word().unwrap_or_default(),
     }
 }
 
-fn called(step: &Step) -> Option<String> {
-    let StepKind::Call(call) = &step.kind else {
-        return None;
-    };
-    Some(match &call.target {
-        Target::Tool(signature) => signature.path(),
-        Target::Plan(_, name) => name.to_string(),
-    })
-}
-
-fn effect(step: &Step) -> Option<&'static str> {
-    let StepKind::Call(call) = &step.kind else {
-        return None;
-    };
-    Some(call.effect.name())
+fn called(step: &Step) -> (Option<String>, Option<&'static str>) {
+    let call = step.call();
+    (call.map(Call::path), call.map(|call| call.effect.name()))
 }

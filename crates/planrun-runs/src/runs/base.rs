@@ -12,7 +12,7 @@ use planrun_lang::syntax::{json::definitions, parse};
 use planrun_lang::types::{Effect, Signature};
 
 use super::{Error, Inputs, Planrun};
-use planrun_core::run::{Again, Copied, Copies, Program, StepReport};
+use planrun_core::run::{Copied, Copies, Program, RepeatReason, StepReport};
 
 /// Another run, from which a new one takes what it need not do again.
 pub struct Base {
@@ -81,13 +81,13 @@ impl Base {
             };
             let name = step.path.split(['.', '[']).next().unwrap_or_default();
             let again = if asked.contains(name) {
-                Some(Again::Asked)
+                Some(RepeatReason::Asked)
             } else if self
                 .definitions
                 .get(name)
                 .is_none_or(|before| now.get(name) != Some(before))
             {
-                Some(Again::Definition)
+                Some(RepeatReason::Definition)
             } else {
                 None
             };

@@ -23,7 +23,7 @@ use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
 use crate::driver::{self, Answering, Context, Observer, Silence};
 use crate::journal::store::{Created, Lease, NewRun, RunRow};
 use crate::journal::{Log, MemoryCache, ResultCache};
-use planrun_core::journal::{MOST_DEATHS, Past, Summary};
+use planrun_core::journal::{MAX_CRASHES, Past, Summary};
 use planrun_core::run::{Copies, Defaults, Outcome, Program, Until};
 
 /// How a new run is begun.
@@ -208,7 +208,7 @@ impl Planrun {
     fn drive_row(&self, journal: Journal, row: RunRow, drive: ResumeOptions) -> Result<Run, Error> {
         let lease = journal.drive(&row.run)?;
         let past = replay(&journal, &row.run)?;
-        if past.deaths() >= MOST_DEATHS && !drive.again {
+        if past.crashes() >= MAX_CRASHES && !drive.again {
             return Err(pause(lease, row, &past)?);
         }
         let recorded = self.recorded_as(journal, row, past)?;
@@ -230,7 +230,7 @@ impl Planrun {
 
 /// Pauses a run whose processes keep dying. Its events record each death already, so only its row in lists changes.
 fn pause(mut lease: Box<dyn Lease>, row: RunRow, past: &Past) -> Result<Error, Error> {
-    let (deaths, event) = (past.deaths(), past.last);
+    let (deaths, event) = (past.crashes(), past.last);
     let note = Some(format!("died {deaths} times at event {event}"));
     let (steps_done, steps_all) = (row.steps_done, row.steps_all.unwrap_or(0));
     let summary = Summary {
@@ -484,7 +484,7 @@ impl Job {
             (
                 &workspace.location.folder,
                 workspace.location.file.is_some(),
-                &workspace.pins(),
+                &plan.pins(),
             ),
             &self.inputs,
             (self.mock, self.max_steps, self.strict),
@@ -540,7 +540,7 @@ impl Job {
         let (tools, mut nobody) = (self.workspace.catalog(None), Silence);
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
         let context = Context {
-            only_looks: true,
+            replay_only: true,
             ..self.context(tools, &mut nobody)
         };
         driver::run(&program, &inputs.0, context).await

@@ -479,8 +479,10 @@ impl CheckedPlan {
 /// What plans of a project are checked against.
 fn tools(project: &Project, host: &Arc<dyn Host>, own: &[Tool]) -> Tools {
     let catalog = project.catalog(host, &Arc::new(Permissions::none()), None);
-    let own = own.iter().map(|tool| tool.signature.clone());
-    let mut tools: Tools = catalog.signatures().cloned().chain(own).collect();
+    let mut tools = catalog.tools();
+    for tool in own {
+        tools.insert(tool.signature.clone());
+    }
     tools.unlocked = project.unlocked().cloned().collect();
     tools
 }

@@ -18,3 +18,6 @@ pub mod suite;
 pub mod trace;
 pub mod verdict;
 pub mod world;
+
+/// How many characters of a value stand in a message.
+const MAX_QUOTED: usize = 400;

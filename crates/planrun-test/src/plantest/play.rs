@@ -14,11 +14,11 @@ use tokio::task::JoinSet;
 use super::case::Case;
 use super::generated::MadeUp;
 use super::recording::{Recorder, Replay, Replayed};
-use super::replay::Lives;
+use super::replay::Crashes;
 use super::responder::ScriptedResponder;
 use super::slots::Slots;
 use super::world::{Called, Source, Unanswered, World};
-use planrun_core::journal::{MOST_DEATHS, Move, Past, Said, Signal};
+use planrun_core::journal::{MAX_CRASHES, Move, Past, Said, Signal};
 use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program};
 use planrun_runs::driver::{self, Answering, Asker, Context, Observer};
 use planrun_runs::journal::{Log, MemoryCache, MemoryLog};
@@ -26,7 +26,7 @@ use planrun_runs::journal::{Log, MemoryCache, MemoryLog};
 /// More processes than this no run needs.
 const MAX_PROCESSES: usize = 100;
 /// No run takes longer, on the clock of the test.
-const LONGEST: Duration = Duration::from_hours(24 * 365 * 20);
+const MAX_DURATION: Duration = Duration::from_hours(24 * 365 * 20);
 /// What a run is called in tests: jitter and keys follow from it.
 const RUN: &str = "test";
 
@@ -62,11 +62,11 @@ pub struct Doubles {
     /// Calls to which nobody has an answer go to the real tools.
     pub live: Option<Live>,
     /// Set where a recorded run is replayed.
-    pub again: Option<Again>,
+    pub again: Option<RecordedInputs>,
 }
 
 /// What a recorded run that is replayed got from outside.
-pub struct Again {
+pub struct RecordedInputs {
     /// What it is called: jitter and keys follow from it.
     pub run: Arc<str>,
     /// When it began, in nanoseconds since 1970.
@@ -76,7 +76,7 @@ pub struct Again {
     /// Answers what people are asked.
     pub people: Arc<dyn Asker>,
     /// Where its processes died.
-    pub lives: Arc<Lives>,
+    pub crashes: Arc<Crashes>,
 }
 
 /// The real world, for what is recorded of it.
@@ -167,19 +167,19 @@ struct TestRun<'a> {
     cache: MemoryCache,
     replay: Option<Arc<Replay>>,
     live: Option<Live>,
-    again: Option<Again>,
+    again: Option<RecordedInputs>,
 }
 
 impl TestRun<'_> {
     async fn live(self, observer: &mut dyn Observer) -> Played {
         let host = self.host();
         if let Some(again) = &self.again {
-            again.lives.begin();
+            again.crashes.begin();
         }
         let begun = host.monotonic();
         let mut signals = self.signals();
-        let lives = self.processes(&host, &mut signals, observer);
-        let (outcome, processes) = tokio::time::timeout(LONGEST, lives)
+        let run = self.processes(&host, &mut signals, observer);
+        let (outcome, processes) = tokio::time::timeout(MAX_DURATION, run)
             .await
             .unwrap_or((None, 0));
         self.played(outcome, processes, host.monotonic().saturating_sub(begun))
@@ -229,12 +229,12 @@ impl TestRun<'_> {
             let Some(outcome) = self.process(host, observer).await else {
                 drop(self.log.clone().living());
                 if let Some(again) = &self.again {
-                    if again.lives.next().await {
+                    if again.crashes.next().await {
                         continue;
                     }
                     return (self.recorded_outcome(host).await, number);
                 }
-                if self.past().is_none_or(|past| past.deaths() >= MOST_DEATHS) {
+                if self.past().is_none_or(|past| past.crashes() >= MAX_CRASHES) {
                     return (self.recorded_outcome(host).await, number);
                 }
                 continue;
@@ -271,11 +271,11 @@ impl TestRun<'_> {
         };
         let running = driver::run(self.program, &self.case.inputs, context);
         if let Some(again) = &self.again {
-            again.lives.arm(&self.log);
+            again.crashes.arm(&self.log);
         }
         let overdue = async {
             match &self.again {
-                Some(again) => again.lives.overdue().await,
+                Some(again) => again.crashes.overdue().await,
                 None => std::future::pending().await,
             }
         };
@@ -295,7 +295,7 @@ impl TestRun<'_> {
     async fn recorded_outcome(&self, host: &Arc<dyn Host>) -> Option<Outcome> {
         let mut nobody = driver::Silence;
         let context = Context {
-            only_looks: true,
+            replay_only: true,
             ..self.context(host, &mut nobody)
         };
         let mut outcome = driver::run(self.program, &self.case.inputs, context).await;

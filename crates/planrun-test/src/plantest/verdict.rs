@@ -6,15 +6,13 @@ use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::test::{Comparison, Expect, Test};
 use planrun_lang::source::{SourceFile, Span};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, shortened};
 
 use super::case::Case;
 use super::outcome::{end, slots};
 use super::play::Played;
 use super::slots::Slots;
-
-/// A value is shown up to this length.
-const LONGEST: usize = 400;
+use crate::plantest::MAX_QUOTED;
 
 /// What is wrong with a case that was played; nothing where it passes.
 #[must_use]
@@ -104,7 +102,7 @@ fn unanswered(case: &Case, played: &Played) -> Vec<Diagnostic> {
         };
         let finding = Diagnostic::new(&codes::tests::CALL_UNANSWERED, case.test.span, message).help(format!(
             "it is called with {}; add `mock {tool} => …`, or `mock {tool} => generated`{recorded}",
-            cut(&arguments)
+            shortened(&arguments, MAX_QUOTED)
         ));
         faults.push(finding);
         reported.push(tool);
@@ -180,7 +178,7 @@ fn sides(
         values
             .evaluate(code)
             .ok()
-            .map(|value: Value| cut(&value.to_json_text()))
+            .map(|value: Value| shortened(&value.to_json_text(), MAX_QUOTED))
     };
     let (is, wanted) = (value(left)?, value(right)?);
     let operator = source
@@ -193,13 +191,6 @@ fn sides(
         format!("{operator} {wanted}")
     };
     Some((wanted, is.clone(), format!("{} is {is}", text(left))))
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 /// A fault at the name of a test.

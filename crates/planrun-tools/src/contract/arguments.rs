@@ -44,6 +44,17 @@ impl Arguments {
     }
 }
 
+/// All parameters of a tool as the fields of one object, for leaving out nulls that the tool does not take.
+#[must_use]
+pub fn arguments_type(signature: &Signature) -> Type {
+    let field = |parameter: &Parameter| Field {
+        name: parameter.name.clone(),
+        ty: parameter.ty.clone(),
+        required: parameter.required,
+    };
+    Type::object(signature.parameters.iter().map(field).collect(), Rest::Open)
+}
+
 fn parameter(ty: &Type, schema: &Json, name: Arc<str>) -> Parameter {
     let (ty, required) = match field(ty, &name) {
         FieldLookup::Found { ty, required } => (ty, required),
@@ -69,17 +80,6 @@ fn parameter(ty: &Type, schema: &Json, name: Arc<str>) -> Parameter {
         default,
         name,
     }
-}
-
-/// All parameters of a tool as the fields of one object.
-#[must_use]
-pub fn arguments_type(signature: &Signature) -> Type {
-    let field = |parameter: &Parameter| Field {
-        name: parameter.name.clone(),
-        ty: parameter.ty.clone(),
-        required: parameter.required,
-    };
-    Type::object(signature.parameters.iter().map(field).collect(), Rest::Open)
 }
 
 /// The schema of one property with the definitions that it may refer to.

@@ -9,6 +9,6 @@ mod search;
 
 pub use arguments::{Arguments, arguments_type};
 pub use change::Change;
-pub use lock::{Lock, LockError, LockedServer, LockedTool, ObservedResults};
-pub use offered::{Annotations, OfferedServer, OfferedTool};
+pub use lock::{Lock, LockError, LockedServer, LockedTool, ObservedResults, Pinned};
+pub use offered::{Annotations, OfferedServer, OfferedTool, sounds_like_a_read};
 pub use search::ToolIndex;

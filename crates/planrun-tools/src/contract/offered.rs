@@ -88,6 +88,26 @@ impl Annotations {
     }
 }
 
+/// The verbs with which names of tools begin that only look.
+const LOOKING: [&str; 14] = [
+    "check", "count", "describe", "fetch", "find", "get", "list", "lookup", "query", "read",
+    "search", "show", "status", "view",
+];
+
+/// Whether the name of a tool sounds as if it only looked: a guess, for somebody who knows the tool to confirm.
+#[must_use]
+pub fn sounds_like_a_read(name: &str) -> bool {
+    let mut before = ' ';
+    let ends = name.find(|character: char| {
+        let ends =
+            !character.is_alphabetic() || (character.is_uppercase() && before.is_lowercase());
+        before = character;
+        ends
+    });
+    let verb = name.get(..ends.unwrap_or(name.len())).unwrap_or_default();
+    LOOKING.contains(&&*verb.to_lowercase())
+}
+
 impl OfferedTool {
     /// Why the description cannot be used; nothing where it can.
     #[must_use]
@@ -171,6 +191,23 @@ mod tests {
             destructive,
             idempotent,
             open_world: None,
+        }
+    }
+
+    #[test]
+    fn names_of_tools_that_look_begin_with_a_verb_that_says_so() {
+        for name in ["list_issues", "getUser", "search-notes", "READ", "list"] {
+            assert!(sounds_like_a_read(name), "{name}");
+        }
+        for name in [
+            "listen",
+            "getaway_book",
+            "send_list",
+            "readjust",
+            "删除",
+            "",
+        ] {
+            assert!(!sounds_like_a_read(name), "{name}");
         }
     }
 

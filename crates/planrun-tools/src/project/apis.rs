@@ -51,10 +51,7 @@ impl ServerReader<'_> {
         classes: &BTreeMap<String, Effect>,
         (found, documents): (&mut Vec<Diagnostic>, &mut Vec<Findings>),
     ) -> Option<ApiSettings> {
-        if self.is_built_in(name, node, found) {
-            return None;
-        }
-        let secrets = self.filled_in(node, filled, found);
+        let secrets = self.secrets(node, filled, found);
         let place = section.get("openapi")?;
         let path = section.required("openapi", found)?;
         let source = self.document(&path, place, found)?;

@@ -4,6 +4,7 @@ mod apis;
 mod app_paths;
 mod locate;
 mod own_folder;
+mod programs;
 mod servers;
 mod settings;
 
@@ -12,21 +13,25 @@ use std::sync::Arc;
 
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::Language;
-use planrun_lang::permission::{Denial, Grant, PermissionError, Permissions};
+use planrun_lang::permission::{Grant, PermissionError, Permissions};
 use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::types::{Effect, Signature};
 use tokio::task::JoinSet;
 
 use crate::contract::{Lock, OfferedServer};
 use crate::host::Host;
+use crate::tools::a2a::AgentServer;
 use crate::tools::app::{App, Findings, load_apps};
-use crate::tools::mcp::{McpAddress, McpServer};
+use crate::tools::mcp::McpServer;
 use crate::tools::openapi::{CalledAt, Operation};
+use crate::tools::process::Program;
 use crate::tools::{Catalog, DeniedServer, Server, ServerError};
 
 pub use apis::ApiSettings;
 pub use app_paths::load_app_paths;
 pub use locate::Location;
 pub use own_folder::{journal_file, make_own_folder, own_folder};
+use servers::Reach;
 pub use servers::{ServerSettings, ToolSource};
 pub use settings::{CheckSettings, Settings};
 
@@ -42,6 +47,8 @@ pub struct Project {
     pub apps: Vec<App>,
     /// The servers whose tools plans call, by name.
     pub servers: Vec<ServerSettings>,
+    /// The programs that are tools, by name.
+    pub programs: Vec<Arc<Program>>,
     /// The documents of `OpenAPI` whose operations plans call, by name.
     pub apis: Vec<ApiSettings>,
     /// The contracts of the tools of servers.
@@ -104,7 +111,7 @@ impl Project {
         };
         let loaded = load_apps(host, &files);
         findings.extend(loaded.findings);
-        let servers = servers::all(host, &root, &mut read, &loaded.apps, &mut findings);
+        let (servers, programs) = servers::all(host, &root, &mut read, &loaded.apps, &mut findings);
         Ok((
             Self {
                 lock: Arc::new(read_lock(host, &location.folder.join(Lock::FILE))?),
@@ -113,6 +120,7 @@ impl Project {
                 apps: loaded.apps,
                 apis: read.listed.apis,
                 servers,
+                programs,
             },
             findings,
         ))
@@ -174,11 +182,14 @@ impl Project {
         }
         for server in &self.servers {
             let pinned = self.lock.servers.get(&*server.name);
-            let tools = pinned.into_iter().flat_map(|pinned| &pinned.tools);
-            let tools = tools.map(|(name, tool)| {
-                let class = server.classes.get(name).copied();
-                let class = class.unwrap_or_else(|| tool.class());
-                Arc::new(tool.offered.signature(&server.name, name, class))
+            let names = pinned.into_iter().flat_map(|pinned| pinned.tools.keys());
+            let tools = names.map(|name| {
+                let (lock, namespace) = (self.lock.clone(), server.name.clone());
+                let (class, name) = (server.classes.get(name).copied(), Arc::from(&**name));
+                let of = Arc::clone(&name);
+                (name, move || {
+                    pinned_signature(&lock, &namespace, &of, class)
+                })
             });
             catalog.add_server(
                 &self.server(server, host),
@@ -186,6 +197,11 @@ impl Project {
                 &self.lock,
                 &server.secrets,
             );
+        }
+        for program in &self.programs {
+            let name = program.command.first().map_or("", String::as_str);
+            let denied = self.permits(Reach::Program(name), &**host).err();
+            catalog.add_program(program, denied);
         }
         catalog.observe(&self.lock.observed);
         catalog
@@ -207,14 +223,30 @@ impl Project {
     /// A server, which nothing reaches where the project's own `allow` does not let it.
     fn server(&self, settings: &ServerSettings, host: &Arc<dyn Host>) -> Arc<dyn Server> {
         let name = settings.name.clone();
-        if let Err(why) = self.permits(&settings.source, &**host) {
+        if let Err(why) = self.permits(settings.source.reach(), &**host) {
             return Arc::new(DeniedServer::new(name, why));
         }
         match &settings.source {
             ToolSource::Mcp(address) => {
                 Arc::new(McpServer::new(name, address.clone(), host.clone()))
             }
+            ToolSource::A2a(address) => {
+                let elsewhere = self.grant(&**host).unwrap_or_default();
+                Arc::new(AgentServer::new(
+                    name,
+                    address.clone(),
+                    elsewhere,
+                    host.clone(),
+                ))
+            }
         }
+    }
+
+    /// What the project's own `allow` grants, where it has one.
+    fn grant(&self, host: &dyn Host) -> Result<Option<Permissions>, String> {
+        let grant = self.settings.allow.as_ref();
+        let permissions = grant.map(|grant| Permissions::new(grant, &self.root, host));
+        permissions.transpose().map_err(|error| error.to_string())
     }
 
     /// Where an operation is called. `endpoint` stands in for its server, for mocks, which get no credentials.
@@ -234,41 +266,24 @@ impl Project {
         let base = settings.base(operation);
         let base = base.ok_or_else(|| "nobody says where its server is".to_owned());
         CalledAt {
-            base: base.and_then(|base| self.permits_net(&base, host).map(|()| base)),
+            base: base.and_then(|base| self.permits(Reach::Url(&base), host).map(|()| base)),
             access: settings.access.clone(),
         }
     }
 
-    /// Whether the project's own `allow` lets a server be reached; without one, naming the server does.
-    fn permits(&self, source: &ToolSource, host: &dyn Host) -> Result<(), String> {
-        match source {
-            ToolSource::Mcp(McpAddress::Program { command, .. }) => {
-                let program = command.first().map_or("", String::as_str);
-                self.permits_by("run", program, host, |permissions| permissions.run(program))
-            }
-            ToolSource::Mcp(McpAddress::Url { url, .. }) => self.permits_net(url, host),
-        }
-    }
-
-    /// The same for an address of the web.
-    fn permits_net(&self, url: &str, host: &dyn Host) -> Result<(), String> {
-        let url = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
-        let place = url.authority().rsplit('@').next().unwrap_or_default();
-        self.permits_by("net", place, host, |permissions| permissions.net(&url))
-    }
-
-    fn permits_by(
-        &self,
-        setting: &str,
-        place: &str,
-        host: &dyn Host,
-        asked: impl FnOnce(&Permissions) -> Result<(), Denial>,
-    ) -> Result<(), String> {
-        let Some(grant) = &self.settings.allow else {
+    /// Whether the project's own `allow` lets something be reached; without one, naming it does.
+    fn permits(&self, reach: Reach, host: &dyn Host) -> Result<(), String> {
+        let Some(permissions) = self.grant(host)? else {
             return Ok(());
         };
-        let permissions = Permissions::new(grant, &self.root, host);
-        let permitted = asked(&permissions.map_err(|error| error.to_string())?);
+        let (setting, place, permitted) = match reach {
+            Reach::Program(program) => ("run", program.to_owned(), permissions.run(program)),
+            Reach::Url(url) => {
+                let url = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
+                let place = url.authority().rsplit('@').next().unwrap_or_default();
+                ("net", place.to_owned(), permissions.net(&url))
+            }
+        };
         permitted.map_err(|_| {
             format!("`allow` of planrun.yaml does not let it be reached; add \"{place}\" to `allow.{setting}` there")
         })
@@ -289,6 +304,22 @@ impl Project {
         offered.sort_by(|(one, _), (other, _)| one.cmp(other));
         offered
     }
+}
+
+/// What plans are checked against of a tool that is pinned, in this class or in its own.
+fn pinned_signature(
+    lock: &Lock,
+    namespace: &Arc<str>,
+    name: &str,
+    class: Option<Effect>,
+) -> Arc<Signature> {
+    Arc::new(match lock.tool(namespace, name) {
+        Some(tool) => {
+            let class = class.unwrap_or_else(|| tool.class());
+            tool.offered.signature(namespace, name, class)
+        }
+        None => Signature::unknown(namespace.clone(), name.into()),
+    })
 }
 
 /// The contracts that are pinned; none where there is no lock yet.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun_lang::diag::codes::contracts::{AMBIGUOUS_TOOL, CONFIG_KEY, CONFIG_VARIABLE, NOT_YET};
+use planrun_lang::diag::codes::contracts::{AMBIGUOUS_TOOL, CONFIG_KEY, CONFIG_VARIABLE};
 use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
 use planrun_lang::types::Effect;
@@ -14,24 +14,47 @@ use super::settings::Read;
 use super::{Location, shown};
 use crate::host::Host;
 use crate::tools::BUILT_IN;
+use crate::tools::a2a::AgentAddress;
 use crate::tools::app::section::Section;
 use crate::tools::app::variables::{self, Filled};
-use crate::tools::app::yaml::{self, Node};
+use crate::tools::app::yaml::{self, Entry, Node};
 use crate::tools::app::{App, Findings};
 use crate::tools::mcp::McpAddress;
+use crate::tools::process::{Program, Surroundings};
 
 /// The kinds of tools that a name in `tools` can have.
 const KINDS: [&str; 4] = ["mcp", "openapi", "a2a", "process"];
-/// Those that nothing reads yet.
-const LATER: [&str; 2] = ["a2a", "process"];
 /// What stands beside `openapi`.
 const OPENAPI: [&str; 2] = ["server", "auth"];
+const A2A: [&str; 2] = ["url", "headers"];
 const MCP: [&str; 6] = ["command", "url", "env", "headers", "cwd", "type"];
 
 /// Where the tools of a name come from.
 #[derive(Clone, Debug)]
 pub enum ToolSource {
     Mcp(McpAddress),
+    A2a(AgentAddress),
+}
+
+/// What has to be let be reached before tools can be called.
+#[derive(Clone, Copy)]
+pub(super) enum Reach<'a> {
+    /// A program, by the word that calls it.
+    Program(&'a str),
+    Url(&'a str),
+}
+
+impl ToolSource {
+    pub(super) fn reach(&self) -> Reach<'_> {
+        match self {
+            Self::Mcp(McpAddress::Program { command, .. }) => {
+                Reach::Program(command.first().map_or("", String::as_str))
+            }
+            Self::Mcp(McpAddress::Url { url, .. }) | Self::A2a(AgentAddress { url, .. }) => {
+                Reach::Url(url)
+            }
+        }
+    }
 }
 
 /// A server under the name that the project gives it.
@@ -45,31 +68,44 @@ pub struct ServerSettings {
     pub secrets: Vec<String>,
 }
 
-/// Every server of a project: those of `planrun.yaml`, then those of the files that it lists. A name that is taken is left out.
+/// Every server of a project: those of `planrun.yaml`, then those of the files that it lists; and its programs. A name that is
+/// taken is left out.
 pub(super) fn all(
     host: &dyn Host,
     root: &Path,
     read: &mut Read,
     apps: &[App],
     found: &mut Vec<Findings>,
-) -> Vec<ServerSettings> {
+) -> (Vec<ServerSettings>, Vec<Arc<Program>>) {
     let mut taken: BTreeSet<Arc<str>> = apps.iter().map(|app| app.name.clone()).collect();
-    let mut twice = Vec::new();
-    read.listed.apis.retain(|one| {
-        let is_first = taken.insert(one.api.name.clone());
-        if !is_first {
-            twice.push(name_is_taken(&one.api.name));
-        }
-        is_first
-    });
-    report(&root.join(Location::FILE), twice, found);
-    let mut servers = Vec::new();
-    found.append(&mut read.listed.documents);
-    add(
-        std::mem::take(&mut read.listed.servers),
-        &mut servers,
+    let own = &root.join(Location::FILE);
+    let Listed {
+        servers,
+        programs,
+        apis,
+        documents,
+        ..
+    } = &mut read.listed;
+    *apis = fresh(
+        std::mem::take(apis),
+        |one| &one.api.name,
         &mut taken,
-        &root.join(Location::FILE),
+        own,
+        found,
+    );
+    found.append(documents);
+    let mut servers = fresh(
+        std::mem::take(servers),
+        |one| &one.name,
+        &mut taken,
+        own,
+        found,
+    );
+    let programs = fresh(
+        std::mem::take(programs),
+        |one| &one.name,
+        &mut taken,
+        own,
         found,
     );
     let reader = ServerReader {
@@ -81,42 +117,45 @@ pub(super) fn all(
         let file = root.join(path);
         let mut further = reader.file(&file, found);
         for server in &mut further {
-            if let Some(classes) = read.listed.classes.get(&*server.name) {
-                server.classes.clone_from(classes);
+            if let Some(classes) = read.listed.classes.remove(&*server.name) {
+                server.classes = classes;
             }
         }
-        add(further, &mut servers, &mut taken, &file, found);
+        servers.extend(fresh(further, |one| &one.name, &mut taken, &file, found));
     }
-    servers
+    let left = read.listed.classes.keys().map(|name| {
+        let message = format!("`classes` of the tools `{name}` are of a server that no file names");
+        let help = "name the server beside them, or a file of servers under `mcp`";
+        Diagnostic::new(&CONFIG_KEY, Span::at(0), message).help(help)
+    });
+    report(own, left.collect(), found);
+    (servers, programs)
 }
 
-/// Adds the servers of a file. One whose name is taken is left out, and that is a finding: which of two was meant must not hang on
-/// the order of files.
-fn add(
-    further: Vec<ServerSettings>,
-    servers: &mut Vec<ServerSettings>,
+/// What a file names, but for that whose name is taken, which is a finding: which of two was meant must not hang on the order of
+/// files.
+fn fresh<T>(
+    further: Vec<T>,
+    name: impl Fn(&T) -> &Arc<str>,
     taken: &mut BTreeSet<Arc<str>>,
     file: &Path,
     found: &mut Vec<Findings>,
-) {
-    let mut twice = Vec::new();
-    for server in further {
-        if taken.insert(server.name.clone()) {
-            servers.push(server);
-            continue;
-        }
-        twice.push(name_is_taken(&server.name));
-    }
-    report(file, twice, found);
+) -> Vec<T> {
+    let (fresh, twice): (Vec<T>, Vec<T>) = further
+        .into_iter()
+        .partition(|one| taken.insert(name(one).clone()));
+    let twice = twice.iter().map(|one| {
+        let message = format!("there are tools with the name {} already", name(one));
+        let finding = Diagnostic::new(&AMBIGUOUS_TOOL, Span::at(0), message);
+        finding
+            .note("this server is left out")
+            .help("give one of them another name")
+    });
+    report(file, twice.collect(), found);
+    fresh
 }
 
-fn name_is_taken(name: &str) -> Diagnostic {
-    let message = format!("there are tools with the name {name} already");
-    Diagnostic::new(&AMBIGUOUS_TOOL, Span::at(0), message)
-        .note("this server is left out")
-        .help("give one of them another name")
-}
-
+/// Reports what concerns a file as a whole.
 fn report(file: &Path, diagnostics: Vec<Diagnostic>, found: &mut Vec<Findings>) {
     if !diagnostics.is_empty() {
         found.push(Findings {
@@ -130,6 +169,7 @@ fn report(file: &Path, diagnostics: Vec<Diagnostic>, found: &mut Vec<Findings>) 
 #[derive(Default)]
 pub(super) struct Listed {
     pub servers: Vec<ServerSettings>,
+    pub programs: Vec<Arc<Program>>,
     pub apis: Vec<ApiSettings>,
     /// What is found in the documents of those.
     pub documents: Vec<Findings>,
@@ -165,40 +205,67 @@ impl ServerReader<'_> {
         };
         let mut listed = Listed::default();
         for entry in entries {
-            let what = format!("the tools `{}`", entry.name);
-            let Some(section) = Section::new(what, &entry.value, &CONFIG_KEY, found) else {
-                continue;
-            };
-            let mut keys = KINDS.to_vec();
-            keys.push("classes");
-            if section.get("openapi").is_some() {
-                keys.extend(OPENAPI);
-            }
-            section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
-            for kind in LATER {
-                if let Some(node) = section.get(kind) {
-                    let message = format!("`{kind}` in planrun.yaml is not supported yet");
-                    let help = "nothing reads it; take it out for now";
-                    found.push(Diagnostic::new(&NOT_YET, node.span, message).help(help));
-                }
-            }
-            let classes = classes(&section, found);
-            if section.get("openapi").is_some() {
-                let documents = &mut listed.documents;
-                let place = (&entry.value, filled);
-                let api = self.api((&entry.name, &section), place, &classes, (found, documents));
-                listed.apis.extend(api);
-                continue;
-            }
-            let Some(server) = section.get("mcp") else {
-                listed.classes.insert(entry.name.clone(), classes);
-                continue;
-            };
-            if let Some(server) = self.server(&entry.name, server, filled, found) {
-                listed.servers.push(ServerSettings { classes, ..server });
-            }
+            self.named(entry, filled, &mut listed, found);
         }
         listed
+    }
+
+    /// Adds what stands under one name.
+    fn named(
+        &self,
+        entry: &Entry,
+        filled: &[Filled],
+        listed: &mut Listed,
+        found: &mut Vec<Diagnostic>,
+    ) {
+        let name = &*entry.name;
+        let what = format!("the tools `{name}`");
+        let Some(section) = Section::new(what, &entry.value, &CONFIG_KEY, found) else {
+            return;
+        };
+        let mut keys = KINDS.to_vec();
+        keys.push("classes");
+        if section.get("openapi").is_some() {
+            keys.extend(OPENAPI);
+        }
+        section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
+        let classes = classes(&section, found);
+        let named = KINDS
+            .iter()
+            .filter_map(|kind| Some((*kind, section.get(kind)?)));
+        let named: Vec<(&str, &Node)> = named.collect();
+        match *named {
+            [] => drop(listed.classes.insert(name.to_owned(), classes)),
+            [(_, node)] if is_built_in(name, node, found) => {}
+            [("openapi", _)] => {
+                let documents = &mut listed.documents;
+                let place = (&entry.value, filled);
+                let api = self.api((name, &section), place, &classes, (found, documents));
+                listed.apis.extend(api);
+            }
+            [("process", node)] => {
+                if let Some(node) = section.get("classes") {
+                    let message = "`classes` is for tools of servers, and these are of a program";
+                    let help = "write `effect` at the tool";
+                    found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
+                }
+                let program = self.program(name, node, filled, found);
+                listed.programs.extend(program.map(Arc::new));
+            }
+            [(kind, node)] => {
+                let server = match kind {
+                    "a2a" => self.agent(name, node, filled, found),
+                    _ => self.server(name, node, filled, found),
+                };
+                let server = server.map(|server| ServerSettings { classes, ..server });
+                listed.servers.extend(server);
+            }
+            [(one, _), (other, _), ..] => {
+                let message = format!("the tools `{name}` are of `{one}` and of `{other}`");
+                let help = "give each of them a name of its own";
+                found.push(Diagnostic::new(&CONFIG_KEY, entry.span, message).help(help));
+            }
+        }
     }
 
     /// The servers in a file that other programs read too: of Claude and Cursor under `mcpServers`, of VS Code under
@@ -237,9 +304,11 @@ impl ServerReader<'_> {
         let filled = variables::fill_in(&mut node, self.host, found);
         let servers = ["mcpServers", "servers"].into_iter();
         let servers = servers.filter_map(|key| node.get(key)?.entries()).flatten();
-        servers
-            .filter_map(|entry| self.server(&entry.name, &entry.value, &filled, found))
-            .collect()
+        let servers = servers.filter_map(|entry| {
+            let Entry { name, value, .. } = entry;
+            (!is_built_in(name, value, found)).then(|| self.server(name, value, &filled, found))?
+        });
+        servers.collect()
     }
 
     fn server(
@@ -251,21 +320,20 @@ impl ServerReader<'_> {
     ) -> Option<ServerSettings> {
         let what = format!("the MCP server `{name}`");
         let section = Section::new(what.clone(), node, &CONFIG_KEY, found)?;
-        if self.is_built_in(name, node, found) {
-            return None;
-        }
         let mut known = MCP.to_vec();
         // As other programs write it, the arguments stand beside the command.
         known.push("args");
         section.expect_keys(&known, &CONFIG_KEY, Severity::Warning, found);
-        let mut secrets = self.filled_in(node, filled, found);
+        let mut secrets = self.secrets(node, filled, found);
         let environment = self.environment(&section, &mut secrets, found);
         let address = match (section.get("command"), section.get("url")) {
             (Some(command), None) => McpAddress::Program {
                 command: command_of(command, &section, found)?,
-                root: self.root.to_owned(),
-                environment,
-                folder: self.folder(&section, found),
+                surroundings: Surroundings {
+                    root: self.root.to_owned(),
+                    folder: self.folder(&section, found),
+                    environment,
+                },
             },
             (None, Some(_)) => McpAddress::Url {
                 url: address(&section, "url", found)?,
@@ -292,35 +360,49 @@ impl ServerReader<'_> {
         })
     }
 
-    /// Whether a name is one of planrun's own namespaces, which is reported.
-    pub(super) fn is_built_in(&self, name: &str, node: &Node, found: &mut Vec<Diagnostic>) -> bool {
-        let is_built_in = BUILT_IN.contains(&name);
-        if is_built_in {
-            let message = format!("`{name}` is a namespace of planrun itself");
-            let help = "give the server another name";
-            found.push(Diagnostic::new(&AMBIGUOUS_TOOL, node.span, message).help(help));
-        }
-        is_built_in
+    /// An agent: its address, or a mapping with that and headers.
+    fn agent(
+        &self,
+        name: &str,
+        node: &Node,
+        filled: &[Filled],
+        found: &mut Vec<Diagnostic>,
+    ) -> Option<ServerSettings> {
+        let what = format!("the agent `{name}`");
+        let (url, headers) = if let Some(url) = node.text() {
+            (web_address(url, (&what, node.span), found)?, Vec::new())
+        } else {
+            let section = Section::new(what, node, &CONFIG_KEY, found)?;
+            section.expect_keys(&A2A, &CONFIG_KEY, Severity::Error, found);
+            let url = address(&section, "url", found)?;
+            (url, pairs(&section, "headers", found))
+        };
+        Some(ServerSettings {
+            name: name.into(),
+            source: ToolSource::A2a(AgentAddress { url, headers }),
+            classes: BTreeMap::new(),
+            secrets: self.secrets(node, filled, found),
+        })
     }
 
-    /// The values of the variables that were filled in here. One that `env` does not list is reported.
-    pub(super) fn filled_in(
+    /// The variables that have been filled in within a part of the file: each is a credential, and has to be listed.
+    pub(super) fn secrets(
         &self,
         node: &Node,
         filled: &[Filled],
         found: &mut Vec<Diagnostic>,
     ) -> Vec<String> {
-        let mut secrets = Vec::new();
-        for variable in filled.iter().filter(|one| node.has_part_at(one.span)) {
+        let within = filled.iter().filter(|one| node.has_part_at(one.span));
+        let secrets = within.map(|variable| {
             if !self.variables.contains(&variable.name) {
                 found.push(not_listed(&variable.name, variable.span));
             }
-            secrets.push(variable.value.clone());
-        }
-        secrets
+            variable.value.clone()
+        });
+        secrets.collect()
     }
 
-    fn folder(&self, section: &Section, found: &mut Vec<Diagnostic>) -> PathBuf {
+    pub(super) fn folder(&self, section: &Section, found: &mut Vec<Diagnostic>) -> PathBuf {
         match section.text("cwd", found) {
             Some(folder) => self.root.join(folder),
             None => self.root.to_owned(),
@@ -328,7 +410,7 @@ impl ServerReader<'_> {
     }
 
     /// `env: [NAME…]` passes variables on; `env: { NAME: TEXT }` sets them.
-    fn environment(
+    pub(super) fn environment(
         &self,
         section: &Section,
         secrets: &mut Vec<String>,
@@ -357,7 +439,11 @@ impl ServerReader<'_> {
 }
 
 /// `command: [PROGRAM, ARGUMENT…]`, or a program with `args` beside it.
-fn command_of(node: &Node, section: &Section, found: &mut Vec<Diagnostic>) -> Option<Vec<String>> {
+pub(super) fn command_of(
+    node: &Node,
+    section: &Section,
+    found: &mut Vec<Diagnostic>,
+) -> Option<Vec<String>> {
     let nodes = match node.items() {
         Some(items) => items.iter().chain(&[]),
         None => std::slice::from_ref(node)
@@ -393,15 +479,38 @@ pub(super) fn not_listed(name: &str, span: Span) -> Diagnostic {
 /// The address of the web under a key.
 pub(super) fn address(section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
     let text = section.required(key, found)?;
-    let problem = match reqwest::Url::parse(&text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => return Some(text),
+    let span = section.get(key).map_or(section.span(), |node| node.span);
+    web_address(&text, (&format!("`{key}`"), span), found)
+}
+
+/// The text, where it is the address of something on the web.
+fn web_address(
+    text: &str,
+    (what, span): (&str, Span),
+    found: &mut Vec<Diagnostic>,
+) -> Option<String> {
+    let problem = match reqwest::Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
+            return Some(text.to_owned());
+        }
         Ok(url) => format!("it begins with `{}:`", url.scheme()),
         Err(problem) => problem.to_string(),
     };
     // Not the text: variables may have put credentials into it.
-    let span = section.get(key).map_or(section.span(), |node| node.span);
-    section.report(span, format!("`{key}` is no web address: {problem}"), found);
+    let message = format!("{what} is no web address: {problem}");
+    found.push(Diagnostic::new(&CONFIG_KEY, span, message));
     None
+}
+
+/// Whether a name is one of planrun itself, which is a finding.
+fn is_built_in(name: &str, node: &Node, found: &mut Vec<Diagnostic>) -> bool {
+    let is_built_in = BUILT_IN.contains(&name);
+    if is_built_in {
+        let message = format!("`{name}` is a namespace of planrun itself");
+        let help = "give the server another name";
+        found.push(Diagnostic::new(&AMBIGUOUS_TOOL, node.span, message).help(help));
+    }
+    is_built_in
 }
 
 /// A mapping from names to texts.

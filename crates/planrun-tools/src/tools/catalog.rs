@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use planrun_lang::permission::Permissions;
 use planrun_lang::secrets::Redactor;
+use planrun_lang::sema::Tools;
 use planrun_lang::types::{Observed, Signature, Type, from_schema};
 use tokio::task::JoinSet;
 
@@ -14,8 +15,8 @@ use super::credential::{Credentials, in_variable};
 use super::files::{FileWorld, file_tools};
 use super::http::{Fetch, HttpClient, fetch_signature};
 use super::openapi::{CalledAt, OpenApiTransport, Operation};
-use super::process::{ProcessTool, process_signature};
-use super::server::{PinnedTool, Server};
+use super::process::{ProcessTool, Program, ProgramTransport, process_signature};
+use super::server::{DeniedServer, PinnedTool, Server};
 use super::system::system_tools;
 use super::transport::Transport;
 use crate::contract::{Change, Lock, ObservedResults};
@@ -28,8 +29,11 @@ pub struct Tool {
     pub transport: Arc<dyn Transport>,
 }
 
+/// A tool that is made when somebody looks at it.
+type Later = LazyLock<Tool, Box<dyn FnOnce() -> Tool + Send>>;
+
 /// The tools of one namespace by their names.
-pub type Namespace = BTreeMap<Arc<str>, Tool>;
+type Namespace = BTreeMap<Arc<str>, Arc<Later>>;
 
 /// Every tool by namespace and name. Cloning is cheap enough to make one a run.
 #[derive(Clone)]
@@ -86,6 +90,16 @@ impl Catalog {
             signature,
             transport,
         };
+        self.put_later(namespace, name, || tool);
+    }
+
+    fn put_later(
+        &mut self,
+        namespace: Arc<str>,
+        name: Arc<str>,
+        make: impl FnOnce() -> Tool + Send + 'static,
+    ) {
+        let tool = Arc::new(Later::new(Box::new(make)));
         self.namespaces
             .entry(namespace)
             .or_default()
@@ -95,7 +109,7 @@ impl Catalog {
     /// Adds the tools of an app. `endpoint` stands in for the endpoints that its file names, for mocks.
     pub fn add_app(&mut self, app: &App, endpoint: Option<&str>) {
         self.credentials.join(&app.credentials);
-        let namespace = self.namespaces.entry(app.name.clone()).or_default();
+        self.namespaces.entry(app.name.clone()).or_default();
         for tool in &app.tools {
             let transport = AppTransport::new(
                 self.client.clone(),
@@ -103,12 +117,7 @@ impl Catalog {
                 (app, tool),
                 endpoint,
             );
-            let transport = self.credentials.guard(Arc::new(transport));
-            let tool = Tool {
-                signature: tool.signature.clone(),
-                transport,
-            };
-            namespace.insert(tool.signature.name.clone(), tool);
+            self.add(tool.signature.clone(), Arc::new(transport));
         }
     }
 
@@ -135,21 +144,30 @@ impl Catalog {
         self.credentials.join(&sent);
     }
 
-    /// Adds the tools of a server whose contracts are pinned. What is sent to it does not come back from any tool.
-    pub fn add_server(
+    /// Adds the tools of a server whose contracts are pinned: their names, and what makes their contracts when they are looked
+    /// at. What is sent to it does not come back from any tool.
+    pub fn add_server<M: FnOnce() -> Arc<Signature> + Send + 'static>(
         &mut self,
         server: &Arc<dyn Server>,
-        tools: impl IntoIterator<Item = Arc<Signature>>,
+        tools: impl IntoIterator<Item = (Arc<str>, M)>,
         lock: &Arc<Lock>,
         secrets: &[String],
     ) {
         self.join_secrets(secrets);
-        for signature in tools {
-            let tool = PinnedTool {
-                signature: signature.clone(),
-                lock: lock.clone(),
-            };
-            self.add(signature, server.clone().transport(tool));
+        for (name, make) in tools {
+            let (server, lock) = (server.clone(), lock.clone());
+            let credentials = self.credentials.clone();
+            self.put_later(server.name().clone(), name, move || {
+                let signature = make();
+                let tool = PinnedTool {
+                    signature: signature.clone(),
+                    lock,
+                };
+                Tool {
+                    signature,
+                    transport: credentials.guard(server.transport(tool)),
+                }
+            });
         }
         self.servers.push((server.clone(), lock.clone()));
     }
@@ -186,17 +204,32 @@ impl Catalog {
         broken
     }
 
+    /// Adds the tools of a program, which nothing starts where it is denied for this reason. What it gets does not come back
+    /// from any tool.
+    pub fn add_program(&mut self, program: &Arc<Program>, denied: Option<String>) {
+        self.join_secrets(&program.secrets);
+        let denied = denied.map(|why| Arc::new(DeniedServer::new(program.name.clone(), why)));
+        for tool in &program.tools {
+            let transport: Arc<dyn Transport> = match &denied {
+                Some(denied) => denied.clone(),
+                None => {
+                    let host = self.host.clone();
+                    Arc::new(ProgramTransport::new(program.clone(), tool.clone(), host))
+                }
+            };
+            self.add(tool.signature.clone(), transport);
+        }
+    }
+
     /// Adds what results looked like to the contracts that do not describe them.
     pub fn observe(&mut self, observed: &BTreeMap<String, ObservedResults>) {
         for (path, seen) in observed {
             let tool = path
                 .split_once('.')
                 .and_then(|(namespace, name)| self.namespaces.get_mut(namespace)?.get_mut(name));
-            if let Some(tool) = tool.filter(|tool| tool.signature.returns == Type::Any) {
-                Arc::make_mut(&mut tool.signature).observed = Some(Arc::new(Observed {
-                    returns: from_schema(&seen.returns),
-                    results: seen.results,
-                }));
+            if let Some(tool) = tool {
+                let (known, seen) = (tool.clone(), seen.clone());
+                *tool = Arc::new(Later::new(Box::new(move || known.observed(&seen))));
             }
         }
     }
@@ -211,12 +244,6 @@ impl Catalog {
         closing.join_all().await;
     }
 
-    /// The tools of a namespace, if there is one with this name.
-    #[must_use]
-    pub fn namespace(&self, name: &str) -> Option<&Namespace> {
-        self.namespaces.get(name)
-    }
-
     /// The names of all namespaces, sorted.
     pub fn namespaces(&self) -> impl Iterator<Item = &Arc<str>> {
         self.namespaces.keys()
@@ -225,7 +252,25 @@ impl Catalog {
     /// The tool with this name in this namespace.
     #[must_use]
     pub fn tool(&self, namespace: &str, name: &str) -> Option<&Tool> {
-        self.namespaces.get(namespace)?.get(name)
+        self.namespaces
+            .get(namespace)?
+            .get(name)
+            .map(|tool| &***tool)
+    }
+
+    /// What plans are checked against.
+    #[must_use]
+    pub fn tools(&self) -> Tools {
+        let mut tools = Tools::default();
+        for (namespace, all) in &self.namespaces {
+            for (name, tool) in all {
+                let tool = tool.clone();
+                tools.insert_later(namespace.clone(), name.clone(), move || {
+                    tool.signature.clone()
+                });
+            }
+        }
+        tools
     }
 
     /// Every tool's contract, sorted by namespace and name.
@@ -283,6 +328,20 @@ impl Catalog {
     }
 }
 
+impl Tool {
+    /// The same with what results looked like, where the contract does not describe them.
+    fn observed(&self, seen: &ObservedResults) -> Self {
+        let mut tool = self.clone();
+        if tool.signature.returns == Type::Any {
+            Arc::make_mut(&mut tool.signature).observed = Some(Arc::new(Observed {
+                returns: from_schema(&seen.returns),
+                results: seen.results,
+            }));
+        }
+        tool
+    }
+}
+
 impl std::fmt::Debug for Catalog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list()
@@ -306,6 +365,6 @@ mod tests {
         let expected = "fs.list fs.read fs.write http.fetch proc.run sys.echo sys.fail sys.nothing sys.now sys.sleep sys.uuid";
         assert_eq!(paths.join(" "), expected);
         assert!(catalog.namespaces().map(AsRef::as_ref).eq(BUILT_IN));
-        assert!(catalog.tool("sys", "banana").is_none() && catalog.namespace("banana").is_none());
+        assert!(catalog.tool("sys", "banana").is_none());
     }
 }

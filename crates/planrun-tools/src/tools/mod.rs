@@ -1,5 +1,6 @@
 //! Calling the world: the transport trait, the catalog and one file per transport.
 
+pub mod a2a;
 mod allowed;
 pub mod app;
 mod catalog;
@@ -10,15 +11,14 @@ pub mod http;
 pub mod mcp;
 pub mod openapi;
 pub mod pages;
-mod process;
-mod process_group;
+pub mod process;
 mod required_permission;
 mod server;
 mod system;
 mod transport;
 
 pub use allowed::Allowed;
-pub use catalog::{BUILT_IN, Catalog, Namespace, Tool};
+pub use catalog::{BUILT_IN, Catalog, Tool};
 pub use conversation::{
     Ask, AskReply, CallEvent, Conversation, EventSender, Events, Handle, MAX_HANDLE_BYTES,
     MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES, MAX_WAITING_EVENTS, PROGRESS_INTERVAL, Progress,

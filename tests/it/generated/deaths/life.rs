@@ -189,7 +189,7 @@ impl Stand<'_> {
         let context = Context {
             root: PathBuf::from("/"),
             past: Some(self.log.past().map_err(|error| error.to_string())?),
-            only_looks: true,
+            replay_only: true,
             ..Context::new(
                 host.clone(),
                 Arc::new(self.tools(&host)),

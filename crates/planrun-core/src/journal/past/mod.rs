@@ -21,8 +21,8 @@ use crate::journal::questions::{Accepted, Questions};
 use crate::journal::read::EventError;
 use crate::journal::words::{Bound, EventName};
 
-/// After so many deaths at one place a run is paused, and a person has to want it tried once more.
-pub const MOST_DEATHS: u32 = 3;
+/// How often processes of a run may crash at one place before it is paused; a person has to resume it then.
+pub const MAX_CRASHES: u32 = 3;
 
 /// What a journal tells of a run.
 #[derive(Debug, Default)]
@@ -275,7 +275,7 @@ impl Past {
 
     /// How many processes have died since it last got further.
     #[must_use]
-    pub fn deaths(&self) -> u32 {
+    pub fn crashes(&self) -> u32 {
         self.crashes + u32::from(self.state == Some(RunState::Running))
     }
 

@@ -19,7 +19,7 @@ use crate::run::agenda::{End, Next};
 use crate::run::arguments::{format_note, result};
 use crate::run::command::{CallId, CallRequest, Command};
 use crate::run::context::Context;
-use crate::run::copies::Again;
+use crate::run::copies::RepeatReason;
 use crate::run::frame::{FrameId, NodeRef};
 use crate::run::program::Program;
 use crate::run::reached::Reached;
@@ -347,7 +347,7 @@ impl Calls {
             wait,
             error,
         });
-        ctx.after(wait, Timer::Again(at, state.number));
+        ctx.after(wait, Timer::NextAttempt(at, state.number));
         self.open.calls.insert(at, state);
     }
 
@@ -440,5 +440,5 @@ fn again_of(ctx: &Context, (frame, node): NodeRef) -> Option<&'static str> {
         .record((frame, node))
         .details()?
         .again
-        .map(Again::name)
+        .map(RepeatReason::name)
 }

@@ -1,4 +1,4 @@
-//! Calls of tools: how they begin, and what stands before them.
+//! Calls of tools: what has to hold before one starts, and how it starts.
 
 pub(super) mod approval;
 pub(super) mod attempt;
@@ -48,7 +48,7 @@ impl Calls {
     pub(in crate::run) fn start(&mut self, ctx: &mut Context, program: &Program, at: NodeRef) {
         self.open.slots.has_come(at);
         let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
-        if ctx.is_suspended() || ctx.setup.only_looks && !recording.knows(&tree.own_path(at)) {
+        if ctx.is_suspended() || ctx.setup.replay_only && !recording.knows(&tree.own_path(at)) {
             // The next process begins with it.
             return;
         }

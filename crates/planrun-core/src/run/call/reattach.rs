@@ -14,7 +14,7 @@ use super::{Calls, key_is_forgotten, outcome_unknown};
 use crate::journal::{PastCall, PastPhase, StepError, Waiting};
 use crate::run::agenda::{End, Inquiry};
 use crate::run::context::Context;
-use crate::run::copies::Again;
+use crate::run::copies::RepeatReason;
 use crate::run::execution::idempotency_key;
 use crate::run::frame::NodeRef;
 use crate::run::schedule::Timer;
@@ -100,7 +100,7 @@ impl Calls {
         };
         let waited = u64::try_from(ctx.outbox.now.wall - since).unwrap_or(0);
         let left = wait.saturating_sub(Duration::from_nanos(waited));
-        let again = Timer::Again(at, number);
+        let again = Timer::NextAttempt(at, number);
         ctx.schedule.set(ctx.outbox.now.after(left), number, again);
     }
 
@@ -111,7 +111,7 @@ impl Calls {
         record.attempts = past.attempts;
         record.in_doubt |= past.may_have_happened && !effect.is_read_only();
         if past.again.is_some() {
-            record.details_mut().again = Again::ALL
+            record.details_mut().again = RepeatReason::ALL
                 .into_iter()
                 .find(|again| past.again.as_deref() == Some(again.name()));
         }

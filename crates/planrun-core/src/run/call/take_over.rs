@@ -9,7 +9,7 @@ use planrun_lang::value::Value;
 use crate::journal::{EventKind, OUTPUT, StepError};
 use crate::run::agenda::End;
 use crate::run::context::Context;
-use crate::run::copies::Again;
+use crate::run::copies::RepeatReason;
 use crate::run::frame::NodeRef;
 use crate::run::program::Program;
 use crate::run::sensitive::{below, in_output};
@@ -48,8 +48,8 @@ pub(in crate::run) fn is_copied(
                 .copies
                 .as_ref()
                 .is_some_and(|copies| copies.repeats_effects);
-            let refused = again != Again::Asked
-                && again != Again::Definition
+            let refused = again != RepeatReason::Asked
+                && again != RepeatReason::Definition
                 && !repeats
                 && !call.effect.is_read_only();
             if refused {

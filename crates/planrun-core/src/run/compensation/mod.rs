@@ -1,5 +1,4 @@
-//! What comes after the last step of a plan: effects are verified where it has completed, and undone where it has
-//! failed.
+//! Compensation at the end of a plan: effects are verified where it has completed, and undone where it has failed.
 
 pub(super) mod undo;
 

@@ -1,4 +1,4 @@
-//! What people are asked while a run goes on, and what becomes of their answers.
+//! Questions to people during a run, and the handling of their answers.
 
 pub(super) mod asked;
 pub(super) mod input;

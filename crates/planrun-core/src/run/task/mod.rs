@@ -1,4 +1,4 @@
-//! Tasks: a status and a context that change together, and the trace of how they did.
+//! Tasks: each has a status and a context that change together, and a history of these changes.
 
 pub(super) mod work;
 

@@ -6,68 +6,20 @@ use super::super::operators::{self, Arithmetic};
 use crate::value::{Key, Map, Number, Value};
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "size",
-        forms: &[Form::Global, Form::Method],
-        overloads: &[
-            Overload::new(&[Shape::String], Shape::Int),
-            Overload::new(&[Shape::Bytes], Shape::Int),
-            Overload::new(&[Shape::List(&Shape::Any)], Shape::Int),
-            Overload::new(&[Shape::Map(&Shape::Any, &Shape::Any)], Shape::Int),
-        ],
-        page: "How many elements, entries, characters or bytes there are.",
-        examples: &[
-            Example::new("size([1, 2])", "2"),
-            Example::new("'名字'.size()", "2"),
-        ],
-        body: size,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "sum",
-        forms: &[Form::Global],
-        overloads: &[
-            Overload::new(&[Shape::List(&Shape::Int)], Shape::Int),
-            Overload::new(&[Shape::List(&Shape::Uint)], Shape::Uint).converted(),
-            Overload::new(&[Shape::List(&Shape::Double)], Shape::Double).converted(),
-            Overload::new(&[Shape::List(&Shape::Number)], Shape::Double).converted(),
-        ],
-        page: "The sum of a list of numbers, a double where they are not all ints; 0 for an empty list.",
-        examples: &[
-            Example::new("sum([1, 2, 3])", "6"),
-            Example::new("sum([1, 1.5])", "2.5"),
-        ],
-        body: sum,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "entries",
-        forms: &[Form::Global],
-        overloads: &[Overload::new(
-            &[Shape::Map(&Shape::String, &Shape::Variable(0))],
-            Shape::List(&Shape::Entry(&Shape::Variable(0))),
-        )],
-        page: "The entries of a map as a list of `{ key, value }`, sorted by key.",
-        examples: &[Example::new(
-            "entries({'b': 2, 'a': 1})[0]",
-            r#"{"key":"a","value":1}"#,
-        )],
-        body: entries,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "json",
-        forms: &[Form::Global],
-        overloads: &[Overload::new(&[Shape::Any], Shape::String)],
-        page: "The compact JSON text of any value.",
-        examples: &[Example::new(
-            "json({a: [1, null]})",
-            r#""{\"a\":[1,null]}""#,
-        )],
-        body: json,
-        walks: true,
-        ..Function::PLAIN
-    },
+    function!(Global Method "size",
+        [(String) -> Int, (Bytes) -> Int, ([Any]) -> Int, ({Any: Any}) -> Int],
+        "How many elements, entries, characters or bytes there are.",
+        ["size([1, 2])" => "2", "'名字'.size()" => "2"], size),
+    function!(Global "sum",
+        [([Int]) -> Int, ([Uint]) -> Uint.converted(), ([Double]) -> Double.converted(),
+         ([Number]) -> Double.converted()],
+        "The sum of a list of numbers, a double where they are not all ints; 0 for an empty list.",
+        ["sum([1, 2, 3])" => "6", "sum([1, 1.5])" => "2.5"], sum),
+    function!(Global "entries", [({String: T}) -> [(Entry T)]],
+        "The entries of a map as a list of `{ key, value }`, sorted by key.",
+        ["entries({'b': 2, 'a': 1})[0]" => r#"{"key":"a","value":1}"#], entries),
+    function!(Global "json", [(Any) -> String], "The compact JSON text of any value.",
+        ["json({a: [1, null]})" => r#""{\"a\":[1,null]}""#], json; walks),
 ];
 
 fn size(arguments: &[Value]) -> Result<Value, Failure> {

@@ -9,149 +9,39 @@ use crate::value::{Number, Value, duration_text, parse_duration, parse_timestamp
 const SECOND: i128 = 1_000_000_000;
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "int",
-        forms: &[Form::Global],
-        overloads: &[
-            Overload::new(&[Shape::Int], Shape::Int),
-            Overload::new(&[Shape::Uint], Shape::Int),
-            Overload::new(&[Shape::Double], Shape::Int),
-            Overload::new(&[Shape::String], Shape::Int),
-            Overload::new(&[Shape::Timestamp], Shape::Int),
-        ],
-        page: "A number without its fraction, the integer that a text spells, or the seconds since 1970 of a timestamp.",
-        examples: &[
-            Example::new("int('42')", "42"),
-            Example::new("int(-7.9)", "-7"),
-        ],
-        body: int,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "uint",
-        forms: &[Form::Global],
-        overloads: &[
-            Overload::new(&[Shape::Uint], Shape::Uint),
-            Overload::new(&[Shape::Int], Shape::Uint),
-            Overload::new(&[Shape::Double], Shape::Uint),
-            Overload::new(&[Shape::String], Shape::Uint),
-        ],
-        page: "An unsigned integer: a number without its fraction, or the number that a text spells.",
-        examples: &[Example::new("uint(3.9)", "3")],
-        body: uint,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "double",
-        forms: &[Form::Global],
-        overloads: &[
-            Overload::new(&[Shape::Double], Shape::Double),
-            Overload::new(&[Shape::Int], Shape::Double),
-            Overload::new(&[Shape::Uint], Shape::Double),
-            Overload::new(&[Shape::String], Shape::Double),
-        ],
-        page: "The nearest double to a number, or the number that a text spells.",
-        examples: &[
-            Example::new("double('1.5')", "1.5"),
-            Example::new("double(3) / 2.0", "1.5"),
-        ],
-        body: double,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "string",
-        forms: &[Form::Global],
-        overloads: &[
-            Overload::new(&[Shape::String], Shape::String),
-            Overload::new(&[Shape::Int], Shape::String),
-            Overload::new(&[Shape::Uint], Shape::String),
-            Overload::new(&[Shape::Double], Shape::String),
-            Overload::new(&[Shape::Bool], Shape::String),
-            Overload::new(&[Shape::Bytes], Shape::String),
-            Overload::new(&[Shape::Timestamp], Shape::String),
-            Overload::new(&[Shape::Duration], Shape::String),
-        ],
-        page: "The text of a number, a truth value, a timestamp (RFC 3339), a duration (in seconds) or UTF-8 bytes.",
-        examples: &[
-            Example::new("string(1.5)", "\"1.5\""),
-            Example::new("string(90m)", "\"5400s\""),
-        ],
-        body: string,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "bytes",
-        forms: &[Form::Global],
-        overloads: &[
-            Overload::new(&[Shape::Bytes], Shape::Bytes),
-            Overload::new(&[Shape::String], Shape::Bytes),
-        ],
-        page: "The UTF-8 bytes of a text.",
-        examples: &[Example::new("size(bytes('ÿ'))", "2")],
-        body: bytes,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "bool",
-        forms: &[Form::Global],
-        overloads: &[
-            Overload::new(&[Shape::Bool], Shape::Bool),
-            Overload::new(&[Shape::String], Shape::Bool),
-        ],
-        page: "The truth value that a text spells: `true`, `t`, `1`, `false`, `f` or `0`.",
-        examples: &[Example::new("bool('true')", "true")],
-        body: bool,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "timestamp",
-        forms: &[Form::Global],
-        overloads: &[
-            Overload::new(&[Shape::Timestamp], Shape::Timestamp),
-            Overload::new(&[Shape::String], Shape::Timestamp),
-            Overload::new(&[Shape::Int], Shape::Timestamp),
-        ],
-        page: "The instant that a text spells (RFC 3339 with an offset), or so many seconds after 1970.",
-        examples: &[Example::new(
-            "timestamp('2026-01-31T09:00:00+01:00')",
-            "\"2026-01-31T08:00:00Z\"",
-        )],
-        body: timestamp,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "duration",
-        forms: &[Form::Global],
-        overloads: &[
-            Overload::new(&[Shape::Duration], Shape::Duration),
-            Overload::new(&[Shape::String], Shape::Duration),
-        ],
-        page: "The length of time that a text spells, such as `1h30m` or `-1.5s`.",
-        examples: &[Example::new("duration('1h30m') == 90m", "true")],
-        body: duration,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "type",
-        forms: &[Form::Global],
-        overloads: &[Overload::new(&[Shape::Any], Shape::Type)],
-        page: "The type of a value.",
-        examples: &[
-            Example::new("type(1) == int", "true"),
-            Example::new("type('a') == type(1)", "false"),
-        ],
-        body: type_of,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "dyn",
-        forms: &[Form::Global],
-        overloads: &[Overload::new(&[Shape::Any], Shape::Any)],
-        page: "The same value, with its type forgotten until the plan runs.",
-        examples: &[Example::new("dyn(1) == dyn('1')", "false")],
-        body: forget,
-        ..Function::PLAIN
-    },
+    function!(Global "int",
+        [(Int) -> Int, (Uint) -> Int, (Double) -> Int, (String) -> Int, (Timestamp) -> Int],
+        "A number without its fraction, the integer that a text spells, or the seconds since 1970 of a timestamp.",
+        ["int('42')" => "42", "int(-7.9)" => "-7"], int),
+    function!(Global "uint", [(Uint) -> Uint, (Int) -> Uint, (Double) -> Uint, (String) -> Uint],
+        "An unsigned integer: a number without its fraction, or the number that a text spells.",
+        ["uint(3.9)" => "3"], uint),
+    function!(Global "double",
+        [(Double) -> Double, (Int) -> Double, (Uint) -> Double, (String) -> Double],
+        "The nearest double to a number, or the number that a text spells.",
+        ["double('1.5')" => "1.5", "double(3) / 2.0" => "1.5"], double),
+    function!(Global "string",
+        [(String) -> String, (Int) -> String, (Uint) -> String, (Double) -> String,
+         (Bool) -> String, (Bytes) -> String, (Timestamp) -> String, (Duration) -> String],
+        "The text of a number, a truth value, a timestamp (RFC 3339), a duration (in seconds) or UTF-8 bytes.",
+        ["string(1.5)" => "\"1.5\"", "string(90m)" => "\"5400s\""], string),
+    function!(Global "bytes", [(Bytes) -> Bytes, (String) -> Bytes], "The UTF-8 bytes of a text.",
+        ["size(bytes('ÿ'))" => "2"], bytes),
+    function!(Global "bool", [(Bool) -> Bool, (String) -> Bool],
+        "The truth value that a text spells: `true`, `t`, `1`, `false`, `f` or `0`.",
+        ["bool('true')" => "true"], bool),
+    function!(Global "timestamp",
+        [(Timestamp) -> Timestamp, (String) -> Timestamp, (Int) -> Timestamp],
+        "The instant that a text spells (RFC 3339 with an offset), or so many seconds after 1970.",
+        ["timestamp('2026-01-31T09:00:00+01:00')" => "\"2026-01-31T08:00:00Z\""], timestamp),
+    function!(Global "duration", [(Duration) -> Duration, (String) -> Duration],
+        "The length of time that a text spells, such as `1h30m` or `-1.5s`.",
+        ["duration('1h30m') == 90m" => "true"], duration),
+    function!(Global "type", [(Any) -> Type], "The type of a value.",
+        ["type(1) == int" => "true", "type('a') == type(1)" => "false"], type_of),
+    function!(Global "dyn", [(Any) -> Any],
+        "The same value, with its type forgotten until the plan runs.",
+        ["dyn(1) == dyn('1')" => "false"], forget),
 ];
 
 /// 2^63: no double at or beyond it is an `int`.

@@ -15,27 +15,11 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 );
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "encode",
-        forms: &[Form::Namespace("base64")],
-        overloads: &[Overload::new(&[Shape::Bytes], Shape::String)],
-        page: "The base64 text of bytes.",
-        examples: &[Example::new("base64.encode(b'hello')", "\"aGVsbG8=\"")],
-        body: encode,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "decode",
-        forms: &[Form::Namespace("base64")],
-        overloads: &[Overload::new(&[Shape::String], Shape::Bytes)],
-        page: "The bytes of a base64 text, with or without its padding.",
-        examples: &[Example::new(
-            "string(base64.decode('aGVsbG8'))",
-            "\"hello\"",
-        )],
-        body: decode,
-        ..Function::PLAIN
-    },
+    function!(base64 "encode", [(Bytes) -> String], "The base64 text of bytes.",
+        ["base64.encode(b'hello')" => "\"aGVsbG8=\""], encode),
+    function!(base64 "decode", [(String) -> Bytes],
+        "The bytes of a base64 text, with or without its padding.",
+        ["string(base64.decode('aGVsbG8'))" => "\"hello\""], decode),
 ];
 
 fn encode(arguments: &[Value]) -> Result<Value, Failure> {

@@ -11,22 +11,12 @@ const DEFAULT_PRECISION: usize = 6;
 /// The most digits behind the point that a clause may ask for.
 const MAX_PRECISION: usize = 1_000;
 
-pub(super) static FUNCTIONS: &[Function] = &[Function {
-    name: "format",
-    forms: &[Form::Method],
-    overloads: &[Overload::new(
-        &[Shape::String, Shape::List(&Shape::Any)],
-        Shape::String,
-    )],
-    page: "A text with its clauses `%s %d %f %e %x %X %o %b` filled from a list; `%%` is a percent sign.",
-    examples: &[Example::new(
-        "'%s: %.2f, %d%%'.format(['a', 1.5, 7])",
-        "\"a: 1.50, 7%\"",
-    )],
-    body: format,
-    refuses: Some(refuses_clauses),
-    walks: true,
-}];
+pub(super) static FUNCTIONS: &[Function] = &[
+    function!(Method "format", [(String, [Any]) -> String],
+        "A text with its clauses `%s %d %f %e %x %X %o %b` filled from a list; `%%` is a percent sign.",
+        ["'%s: %.2f, %d%%'.format(['a', 1.5, 7])" => "\"a: 1.50, 7%\""],
+        format, refuses: refuses_clauses; walks),
+];
 
 fn format(arguments: &[Value]) -> Result<Value, Failure> {
     let [Value::String(pattern), Value::List(values)] = arguments else {

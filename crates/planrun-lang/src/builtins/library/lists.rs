@@ -7,187 +7,55 @@ use super::super::{Failure, FailureKind, operators};
 use crate::value::{Order, Value};
 
 /// `lists.range` makes no longer list; the cost limit of an evaluation is of the same size.
-const LONGEST_RANGE: i64 = 1_000_000;
-
-const LIST: Shape = Shape::List(&Shape::Variable(0));
+const MAX_RANGE: i64 = 1_000_000;
 
 /// The least or the greatest of a list.
-const EXTREMES: &[Overload] = &[
-    Overload::new(&[Shape::List(&Shape::Int)], Shape::Optional(&Shape::Int)),
-    Overload::new(&[Shape::List(&Shape::Uint)], Shape::Optional(&Shape::Uint)),
-    Overload::new(
-        &[Shape::List(&Shape::Double)],
-        Shape::Optional(&Shape::Double),
-    ),
-    Overload::new(
-        &[Shape::List(&Shape::Number)],
-        Shape::Optional(&Shape::Number),
-    ),
-    Overload::new(
-        &[Shape::List(&Shape::String)],
-        Shape::Optional(&Shape::String),
-    ),
-    Overload::new(&[Shape::List(&Shape::Bool)], Shape::Optional(&Shape::Bool)),
-    Overload::new(
-        &[Shape::List(&Shape::Bytes)],
-        Shape::Optional(&Shape::Bytes),
-    ),
-    Overload::new(
-        &[Shape::List(&Shape::Timestamp)],
-        Shape::Optional(&Shape::Timestamp),
-    ),
-    Overload::new(
-        &[Shape::List(&Shape::Duration)],
-        Shape::Optional(&Shape::Duration),
-    ),
+const EXTREMES: &[Overload] = overloads![
+    ([Int]) -> (Int?), ([Uint]) -> (Uint?), ([Double]) -> (Double?), ([Number]) -> (Number?),
+    ([String]) -> (String?), ([Bool]) -> (Bool?), ([Bytes]) -> (Bytes?),
+    ([Timestamp]) -> (Timestamp?), ([Duration]) -> (Duration?)
 ];
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "range",
-        forms: &[Form::Namespace("lists")],
-        overloads: &[Overload::new(&[Shape::Int], Shape::List(&Shape::Int))],
-        page: "The integers from 0 up to a number, without it.",
-        examples: &[Example::new("lists.range(3)", "[0,1,2]")],
-        body: range,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "slice",
-        forms: &[Form::Method],
-        overloads: &[Overload::new(
-            &[Shape::List(&Shape::Variable(0)), Shape::Int, Shape::Int],
-            Shape::List(&Shape::Variable(0)),
-        )],
-        page: "The elements from one position up to another, without it.",
-        examples: &[Example::new("[1, 2, 3, 4].slice(1, 3)", "[2,3]")],
-        body: slice,
-        refuses: Some(refuses_slice),
-        ..Function::PLAIN
-    },
-    Function {
-        name: "flatten",
-        forms: &[Form::Method],
-        overloads: &[
-            Overload::new(
-                &[Shape::List(&Shape::List(&Shape::Variable(0)))],
-                Shape::List(&Shape::Variable(0)),
-            ),
-            Overload::new(&[Shape::List(&Shape::Any)], Shape::List(&Shape::Any)),
-            Overload::new(
-                &[Shape::List(&Shape::Any), Shape::Int],
-                Shape::List(&Shape::Any),
-            ),
-        ],
-        page: "The elements of the lists in a list, one level deep or as many as are asked for.",
-        examples: &[
-            Example::new("[[1], [2, 3]].flatten()", "[1,2,3]"),
-            Example::new("[[1, [2, [3]]]].flatten(2)", "[1,2,[3]]"),
-        ],
-        body: flatten,
-        refuses: Some(refuses_depth),
-        walks: true,
-    },
-    Function {
-        name: "distinct",
-        forms: &[Form::Method],
-        overloads: &[Overload::new(
-            &[Shape::List(&Shape::Variable(0))],
-            Shape::List(&Shape::Variable(0)),
-        )],
-        page: "The elements of a list without repetition, in the order in which they first come.",
-        examples: &[Example::new("['a', 'b', 'a'].distinct()", r#"["a","b"]"#)],
-        body: distinct,
-        walks: true,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "sort",
-        forms: &[Form::Method],
-        overloads: &[
-            Overload::new(&[Shape::List(&Shape::Int)], Shape::List(&Shape::Int)),
-            Overload::new(&[Shape::List(&Shape::Uint)], Shape::List(&Shape::Uint)),
-            Overload::new(&[Shape::List(&Shape::Double)], Shape::List(&Shape::Double)),
-            Overload::new(&[Shape::List(&Shape::Number)], Shape::List(&Shape::Number)),
-            Overload::new(&[Shape::List(&Shape::String)], Shape::List(&Shape::String)),
-            Overload::new(&[Shape::List(&Shape::Bool)], Shape::List(&Shape::Bool)),
-            Overload::new(&[Shape::List(&Shape::Bytes)], Shape::List(&Shape::Bytes)),
-            Overload::new(
-                &[Shape::List(&Shape::Timestamp)],
-                Shape::List(&Shape::Timestamp),
-            ),
-            Overload::new(
-                &[Shape::List(&Shape::Duration)],
-                Shape::List(&Shape::Duration),
-            ),
-        ],
-        page: "The elements of a list in ascending order; equal ones keep theirs.",
-        examples: &[Example::new("[3, 1, 2].sort()", "[1,2,3]")],
-        body: sort,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "first",
-        forms: &[Form::Method],
-        overloads: &[Overload::new(&[LIST], Shape::Optional(&Shape::Variable(0)))],
-        page: "The first element of a list; null where there is none.",
-        examples: &[
-            Example::new("[3, 1].first()", "3"),
-            Example::new("[].first()", "null"),
-        ],
-        body: first,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "last",
-        forms: &[Form::Method],
-        overloads: &[Overload::new(&[LIST], Shape::Optional(&Shape::Variable(0)))],
-        page: "The last element of a list; null where there is none.",
-        examples: &[Example::new("[3, 1].last() ?? 0", "1")],
-        body: last,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "take",
-        forms: &[Form::Method],
-        overloads: &[Overload::new(&[LIST, Shape::Int], LIST)],
-        page: "The first elements of a list, at most so many.",
-        examples: &[Example::new("[3, 1, 2].take(2)", "[3,1]")],
-        body: take,
-        refuses: Some(refuses_count),
-        ..Function::PLAIN
-    },
-    Function {
-        name: "min",
-        forms: &[Form::Method],
-        overloads: EXTREMES,
-        page: "The least element of a list; null where there is none.",
-        examples: &[
-            Example::new("[3, 1, 2].min()", "1"),
-            Example::new("['b', 'a'].min()", "\"a\""),
-        ],
-        body: |arguments| extreme("min", arguments, Ordering::Less),
-        ..Function::PLAIN
-    },
-    Function {
-        name: "max",
-        forms: &[Form::Method],
-        overloads: EXTREMES,
-        page: "The greatest element of a list; null where there is none.",
-        examples: &[
-            Example::new("[3, 1, 2].max()", "3"),
-            Example::new("[].max() ?? 0", "0"),
-        ],
-        body: |arguments| extreme("max", arguments, Ordering::Greater),
-        ..Function::PLAIN
-    },
+    function!(lists "range", [(Int) -> [Int]], "The integers from 0 up to a number, without it.",
+        ["lists.range(3)" => "[0,1,2]"], range),
+    function!(Method "slice", [([T], Int, Int) -> [T]],
+        "The elements from one position up to another, without it.",
+        ["[1, 2, 3, 4].slice(1, 3)" => "[2,3]"], slice, refuses: refuses_slice),
+    function!(Method "flatten", [([[T]]) -> [T], ([Any]) -> [Any], ([Any], Int) -> [Any]],
+        "The elements of the lists in a list, one level deep or as many as are asked for.",
+        ["[[1], [2, 3]].flatten()" => "[1,2,3]", "[[1, [2, [3]]]].flatten(2)" => "[1,2,[3]]"],
+        flatten, refuses: refuses_depth; walks),
+    function!(Method "distinct", [([T]) -> [T]],
+        "The elements of a list without repetition, in the order in which they first come.",
+        ["['a', 'b', 'a'].distinct()" => r#"["a","b"]"#], distinct; walks),
+    function!(Method "sort",
+        [([Int]) -> [Int], ([Uint]) -> [Uint], ([Double]) -> [Double], ([Number]) -> [Number],
+         ([String]) -> [String], ([Bool]) -> [Bool], ([Bytes]) -> [Bytes],
+         ([Timestamp]) -> [Timestamp], ([Duration]) -> [Duration]],
+        "The elements of a list in ascending order; equal ones keep theirs.",
+        ["[3, 1, 2].sort()" => "[1,2,3]"], sort),
+    function!(Method "first", [([T]) -> (T?)],
+        "The first element of a list; null where there is none.",
+        ["[3, 1].first()" => "3", "[].first()" => "null"], first),
+    function!(Method "last", [([T]) -> (T?)],
+        "The last element of a list; null where there is none.",
+        ["[3, 1].last() ?? 0" => "1"], last),
+    function!(Method "take", [([T], Int) -> [T]], "The first elements of a list, at most so many.",
+        ["[3, 1, 2].take(2)" => "[3,1]"], take, refuses: refuses_count),
+    function!(Method "min", EXTREMES, "The least element of a list; null where there is none.",
+        ["[3, 1, 2].min()" => "1", "['b', 'a'].min()" => "\"a\""],
+        |arguments| extreme("min", arguments, Ordering::Less)),
+    function!(Method "max", EXTREMES, "The greatest element of a list; null where there is none.",
+        ["[3, 1, 2].max()" => "3", "[].max() ?? 0" => "0"],
+        |arguments| extreme("max", arguments, Ordering::Greater)),
 ];
 
 fn range(arguments: &[Value]) -> Result<Value, Failure> {
     match arguments {
-        [Value::Int(end)] if *end > LONGEST_RANGE => Err(Failure::new(
+        [Value::Int(end)] if *end > MAX_RANGE => Err(Failure::new(
             FailureKind::CostLimit,
-            format!("lists.range makes at most {LONGEST_RANGE} numbers"),
+            format!("lists.range makes at most {MAX_RANGE} numbers"),
         )),
         [Value::Int(end)] => Ok(Value::list((0..*end).map(Value::Int))),
         _ => Err(Failure::no_overload("lists.range", arguments)),

@@ -6,105 +6,69 @@ use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, FailureKind};
 use crate::value::{Number, Value};
 
-const N: Shape = Shape::Number;
-
 /// One number, a list of them, or up to six.
-const EXTREMES: &[Overload] = &[
-    Overload::new(&[Shape::Int], Shape::Int),
-    Overload::new(&[Shape::Uint], Shape::Uint),
-    Overload::new(&[Shape::Double], Shape::Double),
-    Overload::new(&[Shape::List(&Shape::Int)], Shape::Int),
-    Overload::new(&[Shape::List(&Shape::Uint)], Shape::Uint),
-    Overload::new(&[Shape::List(&Shape::Double)], Shape::Double),
-    Overload::new(&[Shape::List(&N)], N),
-    Overload::new(&[Shape::Int, Shape::Int], Shape::Int),
-    Overload::new(&[Shape::Uint, Shape::Uint], Shape::Uint),
-    Overload::new(&[Shape::Double, Shape::Double], Shape::Double),
-    Overload::new(&[N, N], N),
-    Overload::new(&[Shape::Int, Shape::Int, Shape::Int], Shape::Int),
-    Overload::new(
-        &[Shape::Double, Shape::Double, Shape::Double],
-        Shape::Double,
-    ),
-    Overload::new(&[N, N, N], N),
-    Overload::new(&[N, N, N, N], N),
-    Overload::new(&[N, N, N, N, N], N),
-    Overload::new(&[N, N, N, N, N, N], N),
+const EXTREMES: &[Overload] = overloads![
+    (Int) -> Int, (Uint) -> Uint, (Double) -> Double, ([Int]) -> Int, ([Uint]) -> Uint,
+    ([Double]) -> Double, ([Number]) -> Number, (Int, Int) -> Int, (Uint, Uint) -> Uint,
+    (Double, Double) -> Double, (Number, Number) -> Number, (Int, Int, Int) -> Int,
+    (Double, Double, Double) -> Double, (Number, Number, Number) -> Number,
+    (Number, Number, Number, Number) -> Number, (Number, Number, Number, Number, Number) -> Number,
+    (Number, Number, Number, Number, Number, Number) -> Number
 ];
-const DOUBLE: &[Overload] = &[Overload::new(&[Shape::Double], Shape::Double)];
-const TEST: &[Overload] = &[Overload::new(&[Shape::Double], Shape::Bool)];
-const SAME: &[Overload] = &[
-    Overload::new(&[Shape::Int], Shape::Int),
-    Overload::new(&[Shape::Uint], Shape::Uint),
-    Overload::new(&[Shape::Double], Shape::Double),
-];
-const BITS: &[Overload] = &[
-    Overload::new(&[Shape::Int, Shape::Int], Shape::Int),
-    Overload::new(&[Shape::Uint, Shape::Uint], Shape::Uint),
-];
-const SHIFT: &[Overload] = &[
-    Overload::new(&[Shape::Int, Shape::Int], Shape::Int),
-    Overload::new(&[Shape::Uint, Shape::Int], Shape::Uint),
-];
-
-/// A function of `math`: the descriptors differ only in these parts.
-macro_rules! math {
-    ($name:literal, $overloads:expr, $page:literal, $example:literal => $result:literal, $body:expr) => {
-        math!($name, $overloads, $page, $example => $result, $body, None)
-    };
-    ($name:literal, $overloads:expr, $page:literal, $example:literal => $result:literal, $body:expr, $refuses:expr) => {
-        Function {
-            name: $name,
-            forms: &[Form::Namespace("math")],
-            overloads: $overloads,
-            page: $page,
-            examples: &[Example::new($example, $result)],
-            body: $body,
-            refuses: $refuses,
-            ..Function::PLAIN
-        }
-    };
-}
+const DOUBLE: &[Overload] = overloads![(Double) -> Double];
+const TEST: &[Overload] = overloads![(Double) -> Bool];
+const SAME: &[Overload] = overloads![(Int) -> Int, (Uint) -> Uint, (Double) -> Double];
+const BITS: &[Overload] = overloads![(Int, Int) -> Int, (Uint, Uint) -> Uint];
+const SHIFT: &[Overload] = overloads![(Int, Int) -> Int, (Uint, Int) -> Uint];
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    math!("greatest", EXTREMES, "The greatest of some numbers or of a list of them.",
-        "math.greatest(1, 3, 2)" => "3", |arguments| extreme("math.greatest", arguments, Ordering::Greater)),
-    math!("least", EXTREMES, "The least of some numbers or of a list of them.",
-        "math.least([4.5, 2.5])" => "2.5", |arguments| extreme("math.least", arguments, Ordering::Less)),
-    math!("ceil", DOUBLE, "The least whole number that is not below a double.",
-        "math.ceil(1.2)" => "2", |arguments| rounded("math.ceil", arguments, f64::ceil)),
-    math!("floor", DOUBLE, "The greatest whole number that is not above a double.",
-        "math.floor(-1.2)" => "-2", |arguments| rounded("math.floor", arguments, f64::floor)),
-    math!("round", DOUBLE, "The nearest whole number; halves go away from zero.",
-        "math.round(2.5)" => "3", |arguments| rounded("math.round", arguments, f64::round)),
-    math!("trunc", DOUBLE, "A double without its fraction.",
-        "math.trunc(-1.7)" => "-1", |arguments| rounded("math.trunc", arguments, f64::trunc)),
-    math!("isNaN", TEST, "Whether a double is no number.",
-        "math.isNaN(0.0 / 0.0)" => "true", |arguments| tested("math.isNaN", arguments, f64::is_nan)),
-    math!("isInf", TEST, "Whether a double is infinite.",
-        "math.isInf(-1.0 / 0.0)" => "true", |arguments| tested("math.isInf", arguments, f64::is_infinite)),
-    math!("isFinite", TEST, "Whether a double is neither infinite nor no number.",
-        "math.isFinite(1.5)" => "true", |arguments| tested("math.isFinite", arguments, f64::is_finite)),
-    math!("abs", SAME, "A number without its sign.", "math.abs(-3)" => "3", abs),
-    math!("sign", SAME, "-1, 0 or 1, as a number is negative, zero or positive.", "math.sign(-2.5)" => "-1", sign),
-    math!("sqrt", &[Overload::new(&[N], Shape::Double)], "The square root of a number.",
-        "math.sqrt(9)" => "3", sqrt),
-    math!("bitAnd", BITS, "The bits that both integers have.",
-        "math.bitAnd(6, 3)" => "2", |arguments| bits("math.bitAnd", arguments, |a, b| a & b)),
-    math!("bitOr", BITS, "The bits that either integer has.",
-        "math.bitOr(6, 3)" => "7", |arguments| bits("math.bitOr", arguments, |a, b| a | b)),
-    math!("bitXor", BITS, "The bits that one integer has and the other has not.",
-        "math.bitXor(6, 3)" => "5", |arguments| bits("math.bitXor", arguments, |a, b| a ^ b)),
-    math!("bitNot", &[Overload::new(&[Shape::Int], Shape::Int), Overload::new(&[Shape::Uint], Shape::Uint)],
-        "The bits that an integer has not.", "math.bitNot(1)" => "-2", bit_not),
-    math!("bitShiftLeft", SHIFT, "The bits of an integer moved to the left; those beyond are lost.",
-        "math.bitShiftLeft(1, 4)" => "16",
+    function!(math "greatest", EXTREMES, "The greatest of some numbers or of a list of them.",
+        ["math.greatest(1, 3, 2)" => "3"],
+        |arguments| extreme("math.greatest", arguments, Ordering::Greater)),
+    function!(math "least", EXTREMES, "The least of some numbers or of a list of them.",
+        ["math.least([4.5, 2.5])" => "2.5"],
+        |arguments| extreme("math.least", arguments, Ordering::Less)),
+    function!(math "ceil", DOUBLE, "The least whole number that is not below a double.",
+        ["math.ceil(1.2)" => "2"], |arguments| rounded("math.ceil", arguments, f64::ceil)),
+    function!(math "floor", DOUBLE, "The greatest whole number that is not above a double.",
+        ["math.floor(-1.2)" => "-2"], |arguments| rounded("math.floor", arguments, f64::floor)),
+    function!(math "round", DOUBLE, "The nearest whole number; halves go away from zero.",
+        ["math.round(2.5)" => "3"], |arguments| rounded("math.round", arguments, f64::round)),
+    function!(math "trunc", DOUBLE, "A double without its fraction.",
+        ["math.trunc(-1.7)" => "-1"], |arguments| rounded("math.trunc", arguments, f64::trunc)),
+    function!(math "isNaN", TEST, "Whether a double is no number.",
+        ["math.isNaN(0.0 / 0.0)" => "true"],
+        |arguments| tested("math.isNaN", arguments, f64::is_nan)),
+    function!(math "isInf", TEST, "Whether a double is infinite.",
+        ["math.isInf(-1.0 / 0.0)" => "true"],
+        |arguments| tested("math.isInf", arguments, f64::is_infinite)),
+    function!(math "isFinite", TEST, "Whether a double is neither infinite nor no number.",
+        ["math.isFinite(1.5)" => "true"],
+        |arguments| tested("math.isFinite", arguments, f64::is_finite)),
+    function!(math "abs", SAME, "A number without its sign.",
+        ["math.abs(-3)" => "3"], abs),
+    function!(math "sign", SAME, "-1, 0 or 1, as a number is negative, zero or positive.",
+        ["math.sign(-2.5)" => "-1"], sign),
+    function!(math "sqrt", [(Number) -> Double], "The square root of a number.",
+        ["math.sqrt(9)" => "3"], sqrt),
+    function!(math "bitAnd", BITS, "The bits that both integers have.",
+        ["math.bitAnd(6, 3)" => "2"], |arguments| bits("math.bitAnd", arguments, |a, b| a & b)),
+    function!(math "bitOr", BITS, "The bits that either integer has.",
+        ["math.bitOr(6, 3)" => "7"], |arguments| bits("math.bitOr", arguments, |a, b| a | b)),
+    function!(math "bitXor", BITS, "The bits that one integer has and the other has not.",
+        ["math.bitXor(6, 3)" => "5"], |arguments| bits("math.bitXor", arguments, |a, b| a ^ b)),
+    function!(math "bitNot", [(Int) -> Int, (Uint) -> Uint], "The bits that an integer has not.",
+        ["math.bitNot(1)" => "-2"], bit_not),
+    function!(math "bitShiftLeft", SHIFT,
+        "The bits of an integer moved to the left; those beyond are lost.",
+        ["math.bitShiftLeft(1, 4)" => "16"],
         |arguments| shifted("math.bitShiftLeft", arguments, u64::checked_shl),
-        Some(|given| refuses_shift("math.bitShiftLeft", given))),
-    math!("bitShiftRight", SHIFT, "The bits of an integer moved to the right, zeros following.",
-        "math.bitShiftRight(16, 4)" => "1",
+        refuses: |given| refuses_shift("math.bitShiftLeft", given)),
+    function!(math "bitShiftRight", SHIFT,
+        "The bits of an integer moved to the right, zeros following.",
+        ["math.bitShiftRight(16, 4)" => "1"],
         |arguments| shifted("math.bitShiftRight", arguments, u64::checked_shr),
-        Some(|given| refuses_shift("math.bitShiftRight", given))),
+        refuses: |given| refuses_shift("math.bitShiftRight", given)),
 ];
 
 fn extreme(name: &str, arguments: &[Value], wanted: Ordering) -> Result<Value, Failure> {

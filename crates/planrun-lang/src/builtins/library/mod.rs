@@ -1,5 +1,64 @@
 //! Every function of the language, a file a subject.
 
+/// A type as signatures write it: `[T]` is a list, `{K: V}` a map, `(T?)` the type or null, `T` the same type wherever it stands.
+macro_rules! shape {
+    (T) => {
+        Shape::Variable(0)
+    };
+    ([$element:tt]) => {
+        Shape::List(&shape!($element))
+    };
+    ({$key:tt: $value:tt}) => {
+        Shape::Map(&shape!($key), &shape!($value))
+    };
+    (($inner:tt ?)) => {
+        Shape::Optional(&shape!($inner))
+    };
+    ((Entry $value:tt)) => {
+        Shape::Entry(&shape!($value))
+    };
+    ($name:ident) => {
+        Shape::$name
+    };
+}
+
+/// Signatures: what a function takes and gives.
+macro_rules! overloads {
+    ($(($($parameter:tt),+) -> $result:tt $(.$modifier:ident())?),+) => {
+        &[$(Overload::new(&[$(shape!($parameter)),+], shape!($result))$(.$modifier())?),+]
+    };
+}
+
+/// A descriptor: the forms with the name, the signatures, the page, examples with their results, the body; then what it refuses
+/// before the run, and whether it walks through all that it is given.
+macro_rules! function {
+    ($($form:ident)+ $name:literal, [$($overloads:tt)+], $($rest:tt)+) => {
+        function!($($form)+ $name, overloads![$($overloads)+], $($rest)+)
+    };
+    ($($form:ident)+ $name:literal, $overloads:expr, $page:literal,
+        [$($example:literal => $result:literal),+], $body:expr
+        $(, refuses: $refuses:expr)? $(; $walks:ident)?
+    ) => {
+        Function {
+            name: $name,
+            forms: &[$(function!(@ $form)),+],
+            overloads: $overloads,
+            page: $page,
+            examples: &[$(Example { expression: $example, result: $result }),+],
+            body: $body,
+            refuses: function!(@ refuses $($refuses)?),
+            walks: function!(@ walks $($walks)?),
+        }
+    };
+    (@ refuses) => { None };
+    (@ refuses $refuses:expr) => { Some($refuses) };
+    (@ walks) => { false };
+    (@ walks walks) => { true };
+    (@ Global) => { Form::Global };
+    (@ Method) => { Form::Method };
+    (@ $namespace:ident) => { Form::Namespace(stringify!($namespace)) };
+}
+
 mod collections;
 mod conversions;
 mod encoding;

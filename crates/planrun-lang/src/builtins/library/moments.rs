@@ -11,31 +11,18 @@ use crate::value::{Value, civil, parse_offset};
 const SECOND: i128 = 1_000_000_000;
 
 /// Of a timestamp, in UTC or in a zone.
-const DATE: &[Overload] = &[
-    Overload::new(&[Shape::Timestamp], Shape::Int),
-    Overload::new(&[Shape::Timestamp, Shape::String], Shape::Int),
-];
+const DATE: &[Overload] = overloads![(Timestamp) -> Int, (Timestamp, String) -> Int];
 
 /// Of a timestamp, or the whole of a duration in that unit.
-const CLOCK: &[Overload] = &[
-    Overload::new(&[Shape::Timestamp], Shape::Int),
-    Overload::new(&[Shape::Timestamp, Shape::String], Shape::Int),
-    Overload::new(&[Shape::Duration], Shape::Int),
+const CLOCK: &[Overload] = overloads![
+    (Timestamp) -> Int, (Timestamp, String) -> Int, (Duration) -> Int
 ];
 
 /// The getters differ in their names, their sentences and the part they read.
 macro_rules! getter {
     ($name:literal, $overloads:expr, $page:literal, $example:literal => $result:literal, $part:expr, $unit:expr) => {
-        Function {
-            name: $name,
-            forms: &[Form::Method],
-            overloads: $overloads,
-            page: $page,
-            examples: &[Example::new($example, $result)],
-            body: |arguments| read($name, arguments, $part, $unit),
-            refuses: Some(refuses_zone),
-            ..Function::PLAIN
-        }
+        function!(Method $name, $overloads, $page, [$example => $result],
+            |arguments| read($name, arguments, $part, $unit), refuses: refuses_zone)
     };
 }
 
@@ -58,16 +45,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "(1h + 30m).getMinutes()" => "90", |at| at.minute().into(), Some(60 * SECOND)),
     getter!("getSeconds", CLOCK, "The second of a timestamp, or the whole seconds of a duration.",
         "(2m).getSeconds()" => "120", |at| at.second().into(), Some(SECOND)),
-    Function {
-        name: "getMilliseconds",
-        forms: &[Form::Method],
-        overloads: CLOCK,
-        page: "The milliseconds within the second of a timestamp or a duration.",
-        examples: &[Example::new("(1s + 250ms).getMilliseconds()", "250")],
-        body: milliseconds,
-        refuses: Some(refuses_zone),
-        ..Function::PLAIN
-    },
+    function!(Method "getMilliseconds", CLOCK,
+        "The milliseconds within the second of a timestamp or a duration.",
+        ["(1s + 250ms).getMilliseconds()" => "250"], milliseconds, refuses: refuses_zone),
 ];
 
 fn read(

@@ -4,73 +4,49 @@ use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, FailureKind};
 use crate::value::Value;
 
-const S: Shape = Shape::String;
-const I: Shape = Shape::Int;
 /// A text of this many bytes is the largest that a function makes.
-const LONGEST: usize = 16 * 1024 * 1024;
-
-/// A method of text: the descriptors differ only in these parts.
-macro_rules! method {
-    ($name:literal, $overloads:expr, $page:literal, $example:literal => $result:literal, $body:expr) => {
-        method!($name, $overloads, $page, $example => $result, $body, None)
-    };
-    ($name:literal, $overloads:expr, $page:literal, $example:literal => $result:literal, $body:expr, $refuses:expr) => {
-        Function {
-            name: $name,
-            forms: &[Form::Method],
-            overloads: $overloads,
-            page: $page,
-            examples: &[Example::new($example, $result)],
-            body: $body,
-            refuses: $refuses,
-            ..Function::PLAIN
-        }
-    };
-}
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    method!("charAt", &[Overload::new(&[S, I], S)], "The character at a position; no text behind the last one.",
-        "'plan'.charAt(1)" => "\"l\"", char_at, Some(refuses_positions)),
-    method!("indexOf", &[Overload::new(&[S, S], I), Overload::new(&[S, S, I], I)],
+    function!(Method "charAt", [(String, Int) -> String],
+        "The character at a position; no text behind the last one.",
+        ["'plan'.charAt(1)" => "\"l\""], char_at, refuses: refuses_positions),
+    function!(Method "indexOf", [(String, String) -> Int, (String, String, Int) -> Int],
         "Where a text first comes, at or behind a position; -1 where it does not.",
-        "'banana'.indexOf('na', 3)" => "4", index_of),
-    method!("lastIndexOf", &[Overload::new(&[S, S], I), Overload::new(&[S, S, I], I)],
+        ["'banana'.indexOf('na', 3)" => "4"], index_of),
+    function!(Method "lastIndexOf", [(String, String) -> Int, (String, String, Int) -> Int],
         "Where a text last comes, at or before a position; -1 where it does not.",
-        "'banana'.lastIndexOf('na')" => "4", last_index_of),
-    method!("join", &[Overload::new(&[Shape::List(&S)], S), Overload::new(&[Shape::List(&S), S], S)],
+        ["'banana'.lastIndexOf('na')" => "4"], last_index_of),
+    function!(Method "join", [([String]) -> String, ([String], String) -> String],
         "The texts of a list one behind another, with a separator between them.",
-        "['a', 'b'].join(', ')" => "\"a, b\"", join),
-    method!("lowerAscii", &[Overload::new(&[S], S)], "A text with its letters A to Z in lower case.",
-        "'WZ Ä'.lowerAscii()" => "\"wz Ä\"", |arguments| mapped("lowerAscii", arguments, str::to_ascii_lowercase)),
-    method!("upperAscii", &[Overload::new(&[S], S)], "A text with its letters a to z in upper case.",
-        "'wz ä'.upperAscii()" => "\"WZ ä\"", |arguments| mapped("upperAscii", arguments, str::to_ascii_uppercase)),
-    method!("replace", &[Overload::new(&[S, S, S], S), Overload::new(&[S, S, S, I], S)],
+        ["['a', 'b'].join(', ')" => "\"a, b\""], join),
+    function!(Method "lowerAscii", [(String) -> String],
+        "A text with its letters A to Z in lower case.",
+        ["'WZ Ä'.lowerAscii()" => "\"wz Ä\""],
+        |arguments| mapped("lowerAscii", arguments, str::to_ascii_lowercase)),
+    function!(Method "upperAscii", [(String) -> String],
+        "A text with its letters a to z in upper case.",
+        ["'wz ä'.upperAscii()" => "\"WZ ä\""],
+        |arguments| mapped("upperAscii", arguments, str::to_ascii_uppercase)),
+    function!(Method "replace",
+        [(String, String, String) -> String, (String, String, String, Int) -> String],
         "A text with each place of another one, or the first few, replaced.",
-        "'a-b-c'.replace('-', '+', 1)" => "\"a+b-c\"", replace),
-    method!("split", &[Overload::new(&[S, S], Shape::List(&S)), Overload::new(&[S, S, I], Shape::List(&S))],
+        ["'a-b-c'.replace('-', '+', 1)" => "\"a+b-c\""], replace),
+    function!(Method "split", [(String, String) -> [String], (String, String, Int) -> [String]],
         "The parts of a text between separators, at most so many of them.",
-        "'a,b,c'.split(',', 2)" => r#"["a","b,c"]"#, split),
-    method!("substring", &[Overload::new(&[S, I], S), Overload::new(&[S, I, I], S)],
+        ["'a,b,c'.split(',', 2)" => r#"["a","b,c"]"#], split),
+    function!(Method "substring", [(String, Int) -> String, (String, Int, Int) -> String],
         "The characters from one position up to another or to the end.",
-        "'tacocat'.substring(4)" => "\"cat\"", substring, Some(refuses_positions)),
-    method!("trim", &[Overload::new(&[S], S)], "A text without the white space around it.",
-        "'  a b '.trim()" => "\"a b\"", |arguments| mapped("trim", arguments, |text| text.trim().to_owned())),
-    method!("reverse", &[Overload::new(&[S], S),
-        Overload::new(&[Shape::List(&Shape::Variable(0))], Shape::List(&Shape::Variable(0)))],
+        ["'tacocat'.substring(4)" => "\"cat\""], substring, refuses: refuses_positions),
+    function!(Method "trim", [(String) -> String], "A text without the white space around it.",
+        ["'  a b '.trim()" => "\"a b\""],
+        |arguments| mapped("trim", arguments, |text| text.trim().to_owned())),
+    function!(Method "reverse", [(String) -> String, ([T]) -> [T]],
         "The characters of a text or the elements of a list, last one first.",
-        "[1, 2].reverse()" => "[2,1]", reverse),
-    Function {
-        name: "quote",
-        forms: &[Form::Namespace("strings")],
-        overloads: &[Overload::new(&[S], S)],
-        page: "A text in quotes, with escapes for what could not stand in them.",
-        examples: &[Example::new(
-            "strings.quote('a\\nb') == '\"a\\\\nb\"'",
-            "true",
-        )],
-        body: quote,
-        ..Function::PLAIN
-    },
+        ["[1, 2].reverse()" => "[2,1]"], reverse),
+    function!(strings "quote", [(String) -> String],
+        "A text in quotes, with escapes for what could not stand in them.",
+        ["strings.quote('a\\nb') == '\"a\\\\nb\"'" => "true"], quote),
 ];
 
 fn char_at(arguments: &[Value]) -> Result<Value, Failure> {
@@ -290,11 +266,11 @@ fn out_of_range(index: i64) -> Failure {
 }
 
 fn bounded(bytes: usize) -> Result<(), Failure> {
-    if bytes <= LONGEST {
+    if bytes <= MAX_BYTES {
         return Ok(());
     }
     Err(Failure::new(
         FailureKind::CostLimit,
-        format!("the text would have {bytes} bytes; {LONGEST} are allowed"),
+        format!("the text would have {bytes} bytes; {MAX_BYTES} are allowed"),
     ))
 }

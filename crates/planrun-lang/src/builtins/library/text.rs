@@ -4,46 +4,18 @@ use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, compile_pattern};
 use crate::value::Value;
 
-const TEXTS: &[Overload] = &[Overload::new(&[Shape::String, Shape::String], Shape::Bool)];
+const TEXTS: &[Overload] = overloads![(String, String) -> Bool];
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "contains",
-        forms: &[Form::Method],
-        overloads: TEXTS,
-        page: "Whether a text has another one somewhere in it.",
-        examples: &[Example::new("'seafood'.contains('foo')", "true")],
-        body: contains,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "startsWith",
-        forms: &[Form::Method],
-        overloads: TEXTS,
-        page: "Whether a text begins with another one.",
-        examples: &[Example::new("'WZ001'.startsWith('WZ')", "true")],
-        body: starts_with,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "endsWith",
-        forms: &[Form::Method],
-        overloads: TEXTS,
-        page: "Whether a text ends with another one.",
-        examples: &[Example::new("'a@example.com'.endsWith('.org')", "false")],
-        body: ends_with,
-        ..Function::PLAIN
-    },
-    Function {
-        name: "matches",
-        forms: &[Form::Global, Form::Method],
-        overloads: TEXTS,
-        page: "Whether a regular expression matches somewhere in a text; `^` and `$` bind it to the whole.",
-        examples: &[Example::new("'WZ001'.matches('^[A-Z]{2}[0-9]+$')", "true")],
-        body: matches,
-        refuses: Some(refuses_pattern),
-        ..Function::PLAIN
-    },
+    function!(Method "contains", TEXTS, "Whether a text has another one somewhere in it.",
+        ["'seafood'.contains('foo')" => "true"], contains),
+    function!(Method "startsWith", TEXTS, "Whether a text begins with another one.",
+        ["'WZ001'.startsWith('WZ')" => "true"], starts_with),
+    function!(Method "endsWith", TEXTS, "Whether a text ends with another one.",
+        ["'a@example.com'.endsWith('.org')" => "false"], ends_with),
+    function!(Global Method "matches", TEXTS,
+        "Whether a regular expression matches somewhere in a text; `^` and `$` bind it to the whole.",
+        ["'WZ001'.matches('^[A-Z]{2}[0-9]+$')" => "true"], matches, refuses: refuses_pattern),
 ];
 
 fn contains(arguments: &[Value]) -> Result<Value, Failure> {

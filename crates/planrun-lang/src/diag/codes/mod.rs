@@ -1,5 +1,15 @@
 //! The catalogue of diagnostics: one constant and one page a code.
 
+/// Declares the codes of a group, in the order of the catalogue: how much each weighs, and the name, which is that of its page.
+macro_rules! codes {
+    ($($(#[$attribute:meta])* $weight:ident $code:ident = $name:literal;)+) => {
+        $($(#[$attribute])* pub static $code: Code =
+            Code::$weight($name, include_str!(concat!("pages/", $name, ".md")));)+
+
+        pub(super) static ALL: &[&Code] = &[$(&$code),+];
+    };
+}
+
 pub mod contracts;
 pub mod effects;
 pub mod failure;
@@ -51,38 +61,30 @@ pub struct Code {
 
 impl Code {
     const fn error(name: &'static str, page: &'static str) -> Self {
-        Self {
-            name,
-            severity: Severity::Error,
-            page,
-            optional: false,
-        }
+        Self::new(name, page, Severity::Error)
     }
 
     const fn warning(name: &'static str, page: &'static str) -> Self {
-        Self {
-            name,
-            severity: Severity::Warning,
-            page,
-            optional: false,
-        }
+        Self::new(name, page, Severity::Warning)
     }
 
     const fn note(name: &'static str, page: &'static str) -> Self {
-        Self {
-            name,
-            severity: Severity::Note,
-            page,
-            optional: false,
-        }
+        Self::new(name, page, Severity::Note)
     }
 
     const fn optional_note(name: &'static str, page: &'static str) -> Self {
         Self {
-            name,
-            severity: Severity::Note,
-            page,
             optional: true,
+            ..Self::note(name, page)
+        }
+    }
+
+    const fn new(name: &'static str, page: &'static str, severity: Severity) -> Self {
+        Self {
+            name,
+            severity,
+            page,
+            optional: false,
         }
     }
 }

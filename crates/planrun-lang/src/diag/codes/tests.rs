@@ -2,12 +2,12 @@
 
 use super::Code;
 
-pub static TEST_PATH: Code = Code::error("test-path", include_str!("pages/test-path.md"));
-pub static TEST_OUTCOME: Code = Code::error("test-outcome", include_str!("pages/test-outcome.md"));
-pub static UNKNOWN_CODE: Code = Code::error("unknown-code", include_str!("pages/unknown-code.md"));
-pub static UNUSED_MOCK: Code = Code::warning("unused-mock", include_str!("pages/unused-mock.md"));
-
-pub(super) static ALL: &[&Code] = &[&TEST_PATH, &TEST_OUTCOME, &UNKNOWN_CODE, &UNUSED_MOCK];
+codes! {
+    error TEST_PATH = "test-path";
+    error TEST_OUTCOME = "test-outcome";
+    error UNKNOWN_CODE = "unknown-code";
+    warning UNUSED_MOCK = "unused-mock";
+}
 
 // What a test says when it runs. No check finds these, so the catalogue of checks does not list them.
 pub static EXPECTATION: Code = Code::error("expectation-failed", "");

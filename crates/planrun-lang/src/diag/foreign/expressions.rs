@@ -1,6 +1,6 @@
 //! Phrases of expressions: functions, methods, constants and objects of other languages.
 
-use super::{Phrase, certain, near, told};
+use super::{Certainty, Phrase};
 
 const ASCII: &str = "it changes the letters a to z only";
 const LISTS: &str = "a list is never changed, so this makes another one";
@@ -16,445 +16,169 @@ const OUTSIDE: &str = "what a plan gets from outside is a parameter: `plan name(
 const FIELDS: &str = "an object is written out: `{ a: x.a, b: 1 }`";
 
 /// Phrases and their counterparts, by what they are about.
-pub static EXPRESSIONS: &[Phrase] = &[
+pub static EXPRESSIONS: &[Phrase] = phrases! {
     // How much.
-    certain("len(c)", "size(c)"),
-    certain("length(c)", "size(c)"),
-    certain("count(c)", "size(c)"),
-    certain("sizeof(c)", "size(c)"),
-    certain("c.length", "size(c)"),
-    certain("c.length()", "size(c)"),
-    certain("c.len()", "size(c)"),
-    certain("c.count", "size(c)"),
-    certain("c.count()", "size(c)"),
-    certain("c.size", "size(c)"),
-    certain("isEmpty(c)", "size(c) == 0"),
-    certain("is_empty(c)", "size(c) == 0"),
-    certain("empty(c)", "size(c) == 0"),
-    certain("c.isEmpty()", "size(c) == 0"),
-    certain("c.is_empty()", "size(c) == 0"),
-    certain("c.empty()", "size(c) == 0"),
-    certain("c.isEmpty", "size(c) == 0"),
-    certain("c.empty", "size(c) == 0"),
+    Certain("size(c)"):
+        "len(c)", "length(c)", "count(c)", "sizeof(c)", "c.length", "c.length()", "c.len()",
+        "c.count", "c.count()", "c.size";
+    Certain("size(c) == 0"):
+        "isEmpty(c)", "is_empty(c)", "empty(c)", "c.isEmpty()", "c.is_empty()", "c.empty()",
+        "c.isEmpty", "c.empty";
     // Texts.
-    near("s.toUpperCase()", "s.upperAscii()", ASCII),
-    near("s.toUpper()", "s.upperAscii()", ASCII),
-    near("s.upper()", "s.upperAscii()", ASCII),
-    near("s.upcase()", "s.upperAscii()", ASCII),
-    near("upper(s)", "s.upperAscii()", ASCII),
-    near("toUpperCase(s)", "s.upperAscii()", ASCII),
-    near("s.toLowerCase()", "s.lowerAscii()", ASCII),
-    near("s.toLower()", "s.lowerAscii()", ASCII),
-    near("s.lower()", "s.lowerAscii()", ASCII),
-    near("s.downcase()", "s.lowerAscii()", ASCII),
-    near("s.casefold()", "s.lowerAscii()", ASCII),
-    near("lower(s)", "s.lowerAscii()", ASCII),
-    near("toLowerCase(s)", "s.lowerAscii()", ASCII),
-    certain("s.strip()", "s.trim()"),
-    certain("strip(s)", "s.trim()"),
-    near(
-        "s.trimEnd()",
-        "s.trim()",
-        "it takes the spaces away on both sides",
-    ),
-    near(
-        "s.trimStart()",
-        "s.trim()",
-        "it takes the spaces away on both sides",
-    ),
-    near(
-        "s.rstrip()",
-        "s.trim()",
-        "it takes the spaces away on both sides",
-    ),
-    near(
-        "s.lstrip()",
-        "s.trim()",
-        "it takes the spaces away on both sides",
-    ),
-    certain("s.startswith(a)", "s.startsWith(a)"),
-    certain("s.starts_with(a)", "s.startsWith(a)"),
-    certain("s.hasPrefix(a)", "s.startsWith(a)"),
-    certain("s.endswith(a)", "s.endsWith(a)"),
-    certain("s.ends_with(a)", "s.endsWith(a)"),
-    certain("s.hasSuffix(a)", "s.endsWith(a)"),
-    certain("s.includes(a)", "s.contains(a)"),
-    certain("includes(s, a)", "s.contains(a)"),
-    certain("s.replaceAll(a, b)", "s.replace(a, b)"),
-    certain("s.replace_all(a, b)", "s.replace(a, b)"),
-    certain("s.gsub(a, b)", "s.replace(a, b)"),
-    certain("s.find(a)", "s.indexOf(a)"),
-    near(
-        "s.index(a)",
-        "s.indexOf(a)",
-        "it is -1 where the text is not there",
-    ),
-    near(
-        "s.slice(i)",
-        "s.substring(i)",
-        "positions count from 0, and from the front",
-    ),
-    near(
-        "s.slice(i, j)",
-        "s.substring(i, j)",
-        "positions count from 0, and from the front",
-    ),
-    near(
-        "s.substr(i, j)",
-        "s.substring(i, i + j)",
-        "the second position is where it ends",
-    ),
-    near("s.match(a)", "s.matches(a)", "it is true or false"),
-    near("s.test(a)", "s.matches(a)", "it is true or false"),
-    certain("s.equals(a)", "s == a"),
-    certain("equals(a, b)", "a == b"),
-    certain("s.concat(a)", "s + a"),
-    certain("concat(a, b)", "a + b"),
-    certain("s.join(xs)", "xs.join(s)"),
-    certain("s.lines()", "s.split(\"\\n\")"),
-    certain("s.splitlines()", "s.split(\"\\n\")"),
-    certain("s.encode()", "bytes(s)"),
-    told(
-        "s.title()",
-        "",
-        "there is only `s.upperAscii()`, for the whole text",
-    ),
-    told(
-        "s.capitalize()",
-        "",
-        "there is only `s.upperAscii()`, for the whole text",
-    ),
-    told(
-        "n.toFixed(i)",
-        "\"%.2f\".format([n])",
-        "the digits stand in the text, and the result is text",
-    ),
-    told("sprintf(a)", "\"… ${x} …\"", ""),
+    Near("s.upperAscii()", ASCII):
+        "s.toUpperCase()", "s.toUpper()", "s.upper()", "s.upcase()", "upper(s)", "toUpperCase(s)";
+    Near("s.lowerAscii()", ASCII):
+        "s.toLowerCase()", "s.toLower()", "s.lower()", "s.downcase()", "s.casefold()", "lower(s)",
+        "toLowerCase(s)";
+    Certain("s.trim()"): "s.strip()", "strip(s)";
+    Near("s.trim()", "it takes the spaces away on both sides"):
+        "s.trimEnd()", "s.trimStart()", "s.rstrip()", "s.lstrip()";
+    Certain("s.startsWith(a)"): "s.startswith(a)", "s.starts_with(a)", "s.hasPrefix(a)";
+    Certain("s.endsWith(a)"): "s.endswith(a)", "s.ends_with(a)", "s.hasSuffix(a)";
+    Certain("s.contains(a)"): "s.includes(a)", "includes(s, a)";
+    Certain("s.replace(a, b)"): "s.replaceAll(a, b)", "s.replace_all(a, b)", "s.gsub(a, b)";
+    Certain("s.indexOf(a)"): "s.find(a)";
+    Near("s.indexOf(a)", "it is -1 where the text is not there"): "s.index(a)";
+    Near("s.substring(i)", "positions count from 0, and from the front"): "s.slice(i)";
+    Near("s.substring(i, j)", "positions count from 0, and from the front"): "s.slice(i, j)";
+    Near("s.substring(i, i + j)", "the second position is where it ends"): "s.substr(i, j)";
+    Near("s.matches(a)", "it is true or false"): "s.match(a)", "s.test(a)";
+    Certain("s == a"): "s.equals(a)";
+    Certain("a == b"): "equals(a, b)";
+    Certain("s + a"): "s.concat(a)";
+    Certain("a + b"): "concat(a, b)";
+    Certain("xs.join(s)"): "s.join(xs)";
+    Certain("s.split(\"\\n\")"): "s.lines()", "s.splitlines()";
+    Certain("bytes(s)"): "s.encode()";
+    Told("", "there is only `s.upperAscii()`, for the whole text"): "s.title()", "s.capitalize()";
+    Told("\"%.2f\".format([n])", "the digits stand in the text, and the result is text"):
+        "n.toFixed(i)";
+    Told("\"… ${x} …\""): "sprintf(a)";
     // Conversions.
-    certain("str(x)", "string(x)"),
-    certain("String(x)", "string(x)"),
-    certain("toString(x)", "string(x)"),
-    certain("to_string(x)", "string(x)"),
-    certain("x.toString()", "string(x)"),
-    certain("x.to_s()", "string(x)"),
-    certain("float(x)", "double(x)"),
-    certain("Number(x)", "double(x)"),
-    certain("number(x)", "double(x)"),
-    certain("parseFloat(s)", "double(s)"),
-    certain("parseInt(s)", "int(s)"),
-    certain("Integer(x)", "int(x)"),
-    certain("integer(x)", "int(x)"),
-    certain("toInt(x)", "int(x)"),
-    certain("s.toInt()", "int(s)"),
-    told(
-        "Boolean(x)",
-        "",
-        "nothing is true or false by itself: ask `x != null`, `x != \"\"`, `x > 0` or `size(x) > 0`",
-    ),
-    certain("JSON.stringify(x)", "json(x)"),
-    certain("json.dumps(x)", "json(x)"),
-    certain("toJson(x)", "json(x)"),
-    certain("to_json(x)", "json(x)"),
-    certain("tojson(x)", "json(x)"),
-    certain("toJSON(x)", "json(x)"),
-    certain("x.toJSON()", "json(x)"),
-    told("JSON.parse(s)", "", PARSE),
-    told("json.loads(s)", "", PARSE),
-    told("parseJson(s)", "", PARSE),
-    told("parse_json(s)", "", PARSE),
-    told("fromJson(s)", "", PARSE),
-    told("from_json(s)", "", PARSE),
-    near(
-        "date(s)",
-        "timestamp(s)",
-        "the text has a date, a time and an offset, as in `2026-03-02T09:00:00Z`",
-    ),
-    near(
-        "datetime(s)",
-        "timestamp(s)",
-        "the text has a date, a time and an offset, as in `2026-03-02T09:00:00Z`",
-    ),
-    near(
-        "parseDate(s)",
-        "timestamp(s)",
-        "the text has a date, a time and an offset, as in `2026-03-02T09:00:00Z`",
-    ),
-    near(
-        "Date.parse(s)",
-        "timestamp(s)",
-        "the text has a date, a time and an offset, as in `2026-03-02T09:00:00Z`",
-    ),
+    Certain("string(x)"):
+        "str(x)", "String(x)", "toString(x)", "to_string(x)", "x.toString()", "x.to_s()";
+    Certain("double(x)"): "float(x)", "Number(x)", "number(x)";
+    Certain("double(s)"): "parseFloat(s)";
+    Certain("int(s)"): "parseInt(s)";
+    Certain("int(x)"): "Integer(x)", "integer(x)", "toInt(x)";
+    Certain("int(s)"): "s.toInt()";
+    Told("", "nothing is true or false by itself: ask `x != null`, `x != \"\"`, `x > 0` or `size(x) > 0`"):
+        "Boolean(x)";
+    Certain("json(x)"):
+        "JSON.stringify(x)", "json.dumps(x)", "toJson(x)", "to_json(x)", "tojson(x)", "toJSON(x)",
+        "x.toJSON()";
+    Told("", PARSE):
+        "JSON.parse(s)", "json.loads(s)", "parseJson(s)", "parse_json(s)", "fromJson(s)",
+        "from_json(s)";
+    Near("timestamp(s)", "the text has a date, a time and an offset, as in `2026-03-02T09:00:00Z`"):
+        "date(s)", "datetime(s)", "parseDate(s)", "Date.parse(s)";
     // Numbers.
-    near(
-        "round(n)",
-        "math.round(n)",
-        "halves go away from zero, and the result is a double",
-    ),
-    near(
-        "Math.round(n)",
-        "math.round(n)",
-        "halves go away from zero, and the result is a double",
-    ),
-    certain("floor(n)", "math.floor(n)"),
-    certain("ceil(n)", "math.ceil(n)"),
-    certain("abs(n)", "math.abs(n)"),
-    certain("sqrt(n)", "math.sqrt(n)"),
-    certain("trunc(n)", "math.trunc(n)"),
-    certain("Math.floor(n)", "math.floor(n)"),
-    certain("Math.ceil(n)", "math.ceil(n)"),
-    certain("Math.abs(n)", "math.abs(n)"),
-    certain("Math.sqrt(n)", "math.sqrt(n)"),
-    certain("Math.trunc(n)", "math.trunc(n)"),
-    certain("Math.max(a, b)", "math.greatest(a, b)"),
-    certain("Math.min(a, b)", "math.least(a, b)"),
-    certain("math.max(a, b)", "math.greatest(a, b)"),
-    certain("math.min(a, b)", "math.least(a, b)"),
-    certain("max(a, b)", "math.greatest(a, b)"),
-    certain("min(a, b)", "math.least(a, b)"),
-    told("Math.pow(a, b)", "", "there is no power: multiply, `n * n`"),
-    told("math.pow(a, b)", "", "there is no power: multiply, `n * n`"),
-    told("pow(a, b)", "", "there is no power: multiply, `n * n`"),
-    told("Math.random()", "", CHANCE),
-    told("random()", "", CHANCE),
-    near(
-        "avg(xs)",
-        "double(sum(xs)) / double(size(xs))",
-        "of an empty list it fails",
-    ),
-    near(
-        "mean(xs)",
-        "double(sum(xs)) / double(size(xs))",
-        "of an empty list it fails",
-    ),
-    near(
-        "xs.avg()",
-        "double(sum(xs)) / double(size(xs))",
-        "of an empty list it fails",
-    ),
-    near(
-        "xs.average()",
-        "double(sum(xs)) / double(size(xs))",
-        "of an empty list it fails",
-    ),
-    near(
-        "xs.mean()",
-        "double(sum(xs)) / double(size(xs))",
-        "of an empty list it fails",
-    ),
+    Near("math.round(n)", "halves go away from zero, and the result is a double"):
+        "round(n)", "Math.round(n)";
+    Certain("math.floor(n)"): "floor(n)";
+    Certain("math.ceil(n)"): "ceil(n)";
+    Certain("math.abs(n)"): "abs(n)";
+    Certain("math.sqrt(n)"): "sqrt(n)";
+    Certain("math.trunc(n)"): "trunc(n)";
+    Certain("math.floor(n)"): "Math.floor(n)";
+    Certain("math.ceil(n)"): "Math.ceil(n)";
+    Certain("math.abs(n)"): "Math.abs(n)";
+    Certain("math.sqrt(n)"): "Math.sqrt(n)";
+    Certain("math.trunc(n)"): "Math.trunc(n)";
+    Certain("math.greatest(a, b)"): "Math.max(a, b)";
+    Certain("math.least(a, b)"): "Math.min(a, b)";
+    Certain("math.greatest(a, b)"): "math.max(a, b)";
+    Certain("math.least(a, b)"): "math.min(a, b)";
+    Certain("math.greatest(a, b)"): "max(a, b)";
+    Certain("math.least(a, b)"): "min(a, b)";
+    Told("", "there is no power: multiply, `n * n`"):
+        "Math.pow(a, b)", "math.pow(a, b)", "pow(a, b)";
+    Told("", CHANCE): "Math.random()", "random()";
+    Near("double(sum(xs)) / double(size(xs))", "of an empty list it fails"):
+        "avg(xs)", "mean(xs)", "xs.avg()", "xs.average()", "xs.mean()";
     // Lists.
-    certain("xs.includes(x)", "x in xs"),
-    certain("xs.include(x)", "x in xs"),
-    certain("includes(xs, x)", "x in xs"),
-    certain("xs.contains(x)", "x in xs"),
-    certain("contains(xs, x)", "x in xs"),
-    certain("xs.has(x)", "x in xs"),
-    certain("xs.some(x, e)", "xs.exists(x, e)"),
-    certain("xs.any(x, e)", "xs.exists(x, e)"),
-    certain("xs.every(x, e)", "xs.all(x, e)"),
-    certain("xs.select(x, e)", "xs.filter(x, e)"),
-    certain("xs.where(x, e)", "xs.filter(x, e)"),
-    certain("xs.collect(x, e)", "xs.map(x, e)"),
-    certain("xs.flatMap(x, e)", "xs.map(x, e).flatten()"),
-    certain("xs.flat_map(x, e)", "xs.map(x, e).flatten()"),
-    certain("xs.flat()", "xs.flatten()"),
-    certain("xs.sort_by(x, e)", "xs.sortBy(x, e)"),
-    certain("xs.sorted(x, e)", "xs.sortBy(x, e)"),
-    certain("xs.sort(x, e)", "xs.sortBy(x, e)"),
-    certain("xs.order_by(x, e)", "xs.sortBy(x, e)"),
-    certain("xs.orderBy(x, e)", "xs.sortBy(x, e)"),
-    certain("xs.unique()", "xs.distinct()"),
-    certain("xs.uniq()", "xs.distinct()"),
-    certain("unique(xs)", "xs.distinct()"),
-    certain("sorted(xs)", "xs.sort()"),
-    certain("xs.sorted()", "xs.sort()"),
-    certain("reversed(xs)", "xs.reverse()"),
-    certain("xs.reversed()", "xs.reverse()"),
-    certain("xs.concat(ys)", "xs + ys"),
-    near("xs.push(a)", "xs + [a]", LISTS),
-    near("xs.append(a)", "xs + [a]", LISTS),
-    near("xs.add(a)", "xs + [a]", LISTS),
-    near("append(xs, a)", "xs + [a]", LISTS),
-    near("xs.extend(ys)", "xs + ys", LISTS),
-    near(
-        "xs.slice(i)",
-        "xs.slice(i, size(xs))",
-        "positions count from 0, and from the front",
-    ),
-    near(
-        "xs.at(i)",
-        "xs[i]",
-        "positions count from 0, and from the front",
-    ),
-    near("xs.get(i)", "xs[i]", "a position that is not there fails"),
-    certain("range(n)", "lists.range(n)"),
-    told("range(a, b)", "lists.range(b - a).map(i, a + i)", ""),
-    told(
-        "enumerate(xs)",
-        "xs.transformList(i, x, …)",
-        "with calls in it: `each x, i in xs max 100 { … }`",
-    ),
-    told(
-        "zip(xs, ys)",
-        "xs.transformList(i, x, { a: x, b: ys[i] })",
-        "",
-    ),
-    told("xs.forEach(x, e)", "", CALLS),
-    told("xs.each(x, e)", "", CALLS),
-    told("forEach(xs, e)", "", CALLS),
-    told("xs.reduce(a)", "", FOLD),
-    told("xs.fold(a)", "", FOLD),
-    told("xs.inject(a)", "", FOLD),
-    told("xs.accumulate(a)", "", FOLD),
-    told("reduce(xs)", "", FOLD),
-    told("fold(xs)", "", FOLD),
-    told(
-        "xs.groupBy(x, e)",
-        "",
-        "there are no groups: filter once for each, `xs.filter(x, x.kind == \"a\")`",
-    ),
-    told(
-        "groupBy(xs)",
-        "",
-        "there are no groups: filter once for each, `xs.filter(x, x.kind == \"a\")`",
-    ),
-    told("any(xs)", "xs.exists(x, …)", ""),
-    told("all(xs)", "xs.all(x, …)", ""),
-    told("map(xs)", "xs.map(x, …)", ""),
-    told("filter(xs)", "xs.filter(x, …)", ""),
+    Certain("x in xs"):
+        "xs.includes(x)", "xs.include(x)", "includes(xs, x)", "xs.contains(x)", "contains(xs, x)",
+        "xs.has(x)";
+    Certain("xs.exists(x, e)"): "xs.some(x, e)", "xs.any(x, e)";
+    Certain("xs.all(x, e)"): "xs.every(x, e)";
+    Certain("xs.filter(x, e)"): "xs.select(x, e)", "xs.where(x, e)";
+    Certain("xs.map(x, e)"): "xs.collect(x, e)";
+    Certain("xs.map(x, e).flatten()"): "xs.flatMap(x, e)", "xs.flat_map(x, e)";
+    Certain("xs.flatten()"): "xs.flat()";
+    Certain("xs.sortBy(x, e)"):
+        "xs.sort_by(x, e)", "xs.sorted(x, e)", "xs.sort(x, e)", "xs.order_by(x, e)",
+        "xs.orderBy(x, e)";
+    Certain("xs.distinct()"): "xs.unique()", "xs.uniq()", "unique(xs)";
+    Certain("xs.sort()"): "sorted(xs)", "xs.sorted()";
+    Certain("xs.reverse()"): "reversed(xs)", "xs.reversed()";
+    Certain("xs + ys"): "xs.concat(ys)";
+    Near("xs + [a]", LISTS): "xs.push(a)", "xs.append(a)", "xs.add(a)", "append(xs, a)";
+    Near("xs + ys", LISTS): "xs.extend(ys)";
+    Near("xs.slice(i, size(xs))", "positions count from 0, and from the front"): "xs.slice(i)";
+    Near("xs[i]", "positions count from 0, and from the front"): "xs.at(i)";
+    Near("xs[i]", "a position that is not there fails"): "xs.get(i)";
+    Certain("lists.range(n)"): "range(n)";
+    Told("lists.range(b - a).map(i, a + i)"): "range(a, b)";
+    Told("xs.transformList(i, x, …)", "with calls in it: `each x, i in xs max 100 { … }`"):
+        "enumerate(xs)";
+    Told("xs.transformList(i, x, { a: x, b: ys[i] })"): "zip(xs, ys)";
+    Told("", CALLS): "xs.forEach(x, e)", "xs.each(x, e)", "forEach(xs, e)";
+    Told("", FOLD):
+        "xs.reduce(a)", "xs.fold(a)", "xs.inject(a)", "xs.accumulate(a)", "reduce(xs)", "fold(xs)";
+    Told("", "there are no groups: filter once for each, `xs.filter(x, x.kind == \"a\")`"):
+        "xs.groupBy(x, e)", "groupBy(xs)";
+    Told("xs.exists(x, …)"): "any(xs)";
+    Told("xs.all(x, …)"): "all(xs)";
+    Told("xs.map(x, …)"): "map(xs)";
+    Told("xs.filter(x, …)"): "filter(xs)";
     // Maps and objects.
-    certain("m.keys()", "entries(m).map(one, one.key)"),
-    certain("m.values()", "entries(m).map(one, one.value)"),
-    certain("m.items()", "entries(m)"),
-    certain("m.entries()", "entries(m)"),
-    certain("keys(m)", "entries(m).map(one, one.key)"),
-    certain("values(m)", "entries(m).map(one, one.value)"),
-    certain("items(m)", "entries(m)"),
-    certain("Object.keys(m)", "entries(m).map(one, one.key)"),
-    certain("Object.values(m)", "entries(m).map(one, one.value)"),
-    certain("Object.entries(m)", "entries(m)"),
-    near(
-        "m.get(k)",
-        "m[k]",
-        "a key that is not there fails; `m[k] ?? other` gives another value then",
-    ),
-    certain("m.get(k, d)", "m[k] ?? d"),
-    certain("m.has(k)", "k in m"),
-    certain("m.contains(k)", "k in m"),
-    certain("m.containsKey(k)", "k in m"),
-    certain("m.has_key(k)", "k in m"),
-    certain("m.hasOwnProperty(k)", "k in m"),
-    told("m.merge(x)", "", FIELDS),
-    told("m.update(x)", "", FIELDS),
-    told("merge(m)", "", FIELDS),
-    told("Object.assign(m)", "", FIELDS),
-    told("dict(m)", "", FIELDS),
-    told(
-        "copy(x)",
-        "",
-        "values never change, so no copy is needed: use the value itself",
-    ),
-    told(
-        "deepcopy(x)",
-        "",
-        "values never change, so no copy is needed: use the value itself",
-    ),
+    Certain("entries(m).map(one, one.key)"): "m.keys()";
+    Certain("entries(m).map(one, one.value)"): "m.values()";
+    Certain("entries(m)"): "m.items()", "m.entries()";
+    Certain("entries(m).map(one, one.key)"): "keys(m)";
+    Certain("entries(m).map(one, one.value)"): "values(m)";
+    Certain("entries(m)"): "items(m)";
+    Certain("entries(m).map(one, one.key)"): "Object.keys(m)";
+    Certain("entries(m).map(one, one.value)"): "Object.values(m)";
+    Certain("entries(m)"): "Object.entries(m)";
+    Near("m[k]", "a key that is not there fails; `m[k] ?? other` gives another value then"):
+        "m.get(k)";
+    Certain("m[k] ?? d"): "m.get(k, d)";
+    Certain("k in m"):
+        "m.has(k)", "m.contains(k)", "m.containsKey(k)", "m.has_key(k)", "m.hasOwnProperty(k)";
+    Told("", FIELDS): "m.merge(x)", "m.update(x)", "merge(m)", "Object.assign(m)", "dict(m)";
+    Told("", "values never change, so no copy is needed: use the value itself"):
+        "copy(x)", "deepcopy(x)";
     // What is there, and of which type.
-    certain("None", "null"),
-    certain("none", "null"),
-    certain("nil", "null"),
-    certain("NULL", "null"),
-    certain("Null", "null"),
-    certain("undefined", "null"),
-    certain("True", "true"),
-    certain("TRUE", "true"),
-    certain("False", "false"),
-    certain("FALSE", "false"),
-    certain("isNull(x)", "x == null"),
-    certain("is_null(x)", "x == null"),
-    certain("isNone(x)", "x == null"),
-    certain("x.isNull()", "x == null"),
-    certain("defined(x)", "x != null"),
-    certain("isset(x)", "x != null"),
-    certain("exists(x)", "x != null"),
-    certain("is_defined(x)", "x != null"),
-    certain("coalesce(x, d)", "x ?? d"),
-    certain("default(x, d)", "x ?? d"),
-    certain("ifNull(x, d)", "x ?? d"),
-    certain("nvl(x, d)", "x ?? d"),
-    certain("x.getOrElse(d)", "x ?? d"),
-    certain("x.orElse(d)", "x ?? d"),
-    certain("x.default(d)", "x ?? d"),
-    certain("iif(a, b, d)", "a ? b : d"),
-    told("isinstance(x)", "", TYPES),
-    told("typeof(x)", "", TYPES),
-    told("instanceof(x)", "", TYPES),
-    told("isString(x)", "", TYPES),
-    told("isNumber(x)", "", TYPES),
-    told("Array.isArray(x)", "", TYPES),
+    Certain("null"): "None", "none", "nil", "NULL", "Null", "undefined";
+    Certain("true"): "True", "TRUE";
+    Certain("false"): "False", "FALSE";
+    Certain("x == null"): "isNull(x)", "is_null(x)", "isNone(x)", "x.isNull()";
+    Certain("x != null"): "defined(x)", "isset(x)", "exists(x)", "is_defined(x)";
+    Certain("x ?? d"):
+        "coalesce(x, d)", "default(x, d)", "ifNull(x, d)", "nvl(x, d)", "x.getOrElse(d)",
+        "x.orElse(d)", "x.default(d)";
+    Certain("a ? b : d"): "iif(a, b, d)";
+    Told("", TYPES):
+        "isinstance(x)", "typeof(x)", "instanceof(x)", "isString(x)", "isNumber(x)",
+        "Array.isArray(x)";
     // The world.
-    told("now()", "", TIME),
-    told("today()", "", TIME),
-    told("Date()", "", TIME),
-    told("Date.now()", "", TIME),
-    told("datetime.now()", "", TIME),
-    told("datetime.utcnow()", "", TIME),
-    told("time.time()", "", TIME),
-    told("time.now()", "", TIME),
-    told("uuid()", "", CHANCE),
-    told("uuid4()", "", CHANCE),
-    told("uuid.uuid4()", "", CHANCE),
-    told("crypto.randomUUID()", "", CHANCE),
-    told("print(x)", "", PRINT),
-    told("println(x)", "", PRINT),
-    told("echo(x)", "", PRINT),
-    told("log(x)", "", PRINT),
-    told("console.log(x)", "", PRINT),
-    told("logger.info(x)", "", PRINT),
-    told("env(s)", "", OUTSIDE),
-    told("getenv(s)", "", OUTSIDE),
-    told("os.getenv(s)", "", OUTSIDE),
-    told("os.environ", "", OUTSIDE),
-    told("process.env", "", OUTSIDE),
-    told("sleep(x)", "", "waiting is a step: `step pause = wait 5s`"),
-    told("wait(x)", "", "waiting is a step: `step pause = wait 5s`"),
-    told(
-        "setTimeout(x)",
-        "",
-        "waiting is a step: `step pause = wait 5s`",
-    ),
-    told(
-        "fetch(x)",
-        "",
-        "a request is a step: `step page = http.fetch(url: \"…\")`, with `use http` at the head",
-    ),
-    told(
-        "open(x)",
-        "",
-        "a file is read in a step: `step text = fs.read(path: \"…\")`, with `use fs` at the head",
-    ),
-    told(
-        "ask(x)",
-        "",
-        "a request to an agent is `step x = ask agent(\"…\") -> T`; a question to a person `step x = input \"…\" -> { field: T }`",
-    ),
-    told(
-        "input(x)",
-        "",
-        "a question to a person is `step x = input \"…\" -> { field: T }`",
-    ),
-    told(
-        "this",
-        "",
-        "values are named bare: a parameter or a step is its own name",
-    ),
-    told(
-        "self",
-        "",
-        "values are named bare: a parameter or a step is its own name",
-    ),
-    told(
-        "it",
-        "",
-        "name the element: `xs.map(x, …)`, `each x in xs max 100 { … }`",
-    ),
-];
+    Told("", TIME):
+        "now()", "today()", "Date()", "Date.now()", "datetime.now()", "datetime.utcnow()",
+        "time.time()", "time.now()";
+    Told("", CHANCE): "uuid()", "uuid4()", "uuid.uuid4()", "crypto.randomUUID()";
+    Told("", PRINT):
+        "print(x)", "println(x)", "echo(x)", "log(x)", "console.log(x)", "logger.info(x)";
+    Told("", OUTSIDE): "env(s)", "getenv(s)", "os.getenv(s)", "os.environ", "process.env";
+    Told("", "waiting is a step: `step pause = wait 5s`"): "sleep(x)", "wait(x)", "setTimeout(x)";
+    Told("", "a request is a step: `step page = http.fetch(url: \"…\")`, with `use http` at the head"):
+        "fetch(x)";
+    Told("", "a file is read in a step: `step text = fs.read(path: \"…\")`, with `use fs` at the head"):
+        "open(x)";
+    Told("", "a request to an agent is `step x = ask agent(\"…\") -> T`; a question to a person `step x = input \"…\" -> { field: T }`"):
+        "ask(x)";
+    Told("", "a question to a person is `step x = input \"…\" -> { field: T }`"): "input(x)";
+    Told("", "values are named bare: a parameter or a step is its own name"): "this", "self";
+    Told("", "name the element: `xs.map(x, …)`, `each x in xs max 100 { … }`"): "it";
+};

@@ -1,5 +1,18 @@
 //! Words of other languages: what an author writes out of habit, and how it is said here.
 
+/// A table of phrases. Each row says how sure it is, the counterpart with a note where there is more to say, and then the phrases.
+macro_rules! phrases {
+    ($($certainty:ident $meaning:tt: $($wrong:literal),+;)*) => {
+        &[$($(phrases!(@ $wrong, $certainty $meaning),)+)*]
+    };
+    (@ $wrong:literal, $certainty:ident ($right:literal)) => {
+        phrases!(@ $wrong, $certainty ($right, ""))
+    };
+    (@ $wrong:literal, $certainty:ident ($right:literal, $note:expr)) => {
+        Phrase { wrong: $wrong, right: $right, certainty: Certainty::$certainty, note: $note }
+    };
+}
+
 mod expressions;
 mod words;
 
@@ -29,36 +42,6 @@ pub struct Phrase {
     pub certainty: Certainty,
     /// What there is to say beyond that; empty where nothing is.
     pub note: &'static str,
-}
-
-/// The same, under another name.
-const fn certain(wrong: &'static str, right: &'static str) -> Phrase {
-    Phrase {
-        wrong,
-        right,
-        certainty: Certainty::Certain,
-        note: "",
-    }
-}
-
-/// Nearly the same; the note says what is not.
-const fn near(wrong: &'static str, right: &'static str, note: &'static str) -> Phrase {
-    Phrase {
-        wrong,
-        right,
-        certainty: Certainty::Near,
-        note,
-    }
-}
-
-/// What has to be written anew.
-const fn told(wrong: &'static str, right: &'static str, note: &'static str) -> Phrase {
-    Phrase {
-        wrong,
-        right,
-        certainty: Certainty::Told,
-        note,
-    }
 }
 
 /// What a phrase of an expression looks like.
@@ -213,7 +196,15 @@ mod tests {
 
     #[test]
     fn phrases_are_taken_apart() {
-        let parts = |wrong: &'static str| told(wrong, "", "x").parts();
+        let parts = |wrong: &'static str| {
+            let phrase = Phrase {
+                wrong,
+                right: "",
+                certainty: Certainty::Told,
+                note: "x",
+            };
+            phrase.parts()
+        };
         let call = Parts {
             shape: Shape::Call,
             root: "Math",

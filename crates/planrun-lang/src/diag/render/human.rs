@@ -17,7 +17,7 @@ const LISTED_EDITS: usize = 4;
 /// Characters of an edit's text that are shown.
 const EDIT_CHARACTERS: usize = 60;
 /// Columns of a source line that are shown at least, however narrow the terminal.
-const LEAST_COLUMNS: usize = 40;
+const MIN_COLUMNS: usize = 40;
 
 /// Every finding as a drawing, and where to read more.
 #[must_use]
@@ -109,7 +109,7 @@ fn drawing(
     look: Look,
 ) -> String {
     // The gutter with the line number and the ellipses take their share.
-    let columns = look.width.saturating_sub(14).max(LEAST_COLUMNS);
+    let columns = look.width.saturating_sub(14).max(MIN_COLUMNS);
     let finding = Finding {
         code: heading,
         severity: diagnostic.severity,

@@ -70,8 +70,9 @@ struct Finding<'a> {
     fix: Option<Remedy<'a>>,
 }
 
+/// A place in a text, from the first character to behind the last.
 #[derive(Serialize)]
-struct Range {
+pub struct Range {
     start: Point,
     end: Point,
 }
@@ -138,7 +139,9 @@ fn remedy<'a>(source: &SourceFile, fix: &'a Fix) -> Remedy<'a> {
     }
 }
 
-fn range(source: &SourceFile, span: Span) -> Range {
+/// The place of a span, for JSON.
+#[must_use]
+pub fn range(source: &SourceFile, span: Span) -> Range {
     let point = |offset| {
         let place = source.position(offset);
         Point {

@@ -22,7 +22,7 @@ pub use diff::{coloured_diff, numbered_diff, unified_diff};
 pub use escape::{escape_json, visible_line, visible_text, without_commands};
 pub use github::{github, workflow_command};
 pub use human::{drawn, human};
-pub use json::{json, json_findings};
+pub use json::{Range, json, json_findings, range};
 pub use junit::junit;
 pub use plain::with_facts;
 pub use sarif::sarif;

@@ -81,7 +81,7 @@ impl Words<'_> {
 
     fn work(self, step: &Step) -> String {
         match &step.kind {
-            StepKind::Call(call) => called(call),
+            StepKind::Call(call) => call.path(),
             StepKind::Do(_) => "do".to_owned(),
             StepKind::Each(each) => format!("each of {}", self.code(&each.list)),
             StepKind::Repeat(repeat) => format!("repeat from {}", self.code(&repeat.initial)),
@@ -114,18 +114,10 @@ impl Words<'_> {
             names.dedup();
             marks.push(format!("after {}", names.join(", ")));
         }
-        match &node.kind {
-            NodeKind::Step(step) => self.clauses(step, &mut marks),
-            NodeKind::Listener(listener) => self.bounds(listener, &mut marks),
-            NodeKind::Condition(_)
-            | NodeKind::Let(_)
-            | NodeKind::Ensure { .. }
-            | NodeKind::Fail(_)
-            | NodeKind::Reply(_)
-            | NodeKind::Yield(_)
-            | NodeKind::Next(_)
-            | NodeKind::Task(_)
-            | NodeKind::Set(_) => {}
+        if let Some(step) = node.step() {
+            self.clauses(step, &mut marks);
+        } else if let Some(listener) = node.listener() {
+            self.bounds(listener, &mut marks);
         }
         marks.retain(|mark| !mark.is_empty());
         marks
@@ -282,13 +274,6 @@ pub(super) fn pattern(matcher: &Matcher) -> String {
                 .map(|(key, inner)| format!("{key}: {}", pattern(inner)));
             format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
         }
-    }
-}
-
-fn called(call: &Call) -> String {
-    match &call.target {
-        Target::Tool(signature) => signature.path(),
-        Target::Plan(_, name) => name.to_string(),
     }
 }
 

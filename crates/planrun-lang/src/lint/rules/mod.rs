@@ -49,176 +49,63 @@ use crate::source::Span;
 /// One rule: the codes that it reports, and how it looks.
 pub(super) struct Rule {
     pub codes: &'static [&'static Code],
-    pub look: fn(&Subject<'_>, &mut Vec<Diagnostic>),
+    pub look: Look,
 }
 
-/// What may be said of a condition that never comes true.
-const UNANSWERED: &[&Code] = &[
-    &order::NEVER_FIRES,
-    &order::DEPENDENCY_CYCLE,
-    &order::CANNOT_FINISH,
-    &order::STALLS,
-];
+type Look = fn(&Subject<'_>, &mut Vec<Diagnostic>);
 
-/// Every rule, in the order of the catalogue.
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        codes: &[&order::CONSTANT_CONDITION],
-        look: constant_condition::look,
-    },
-    Rule {
-        codes: &[&order::CONSTANT_FAILURE],
-        look: constant_failure::look,
-    },
-    Rule {
-        codes: &[&types::DEFAULT_TYPE],
-        look: default_type::look,
-    },
-    Rule {
-        codes: UNANSWERED,
-        look: never_fires::look,
-    },
-    Rule {
-        codes: &[&order::REDUNDANT_AFTER],
-        look: redundant_after::look,
-    },
-    Rule {
-        codes: &[&order::COMPLEMENTARY_GUARDS],
-        look: complementary_guards::look,
-    },
-    Rule {
-        codes: &[&order::COULD_RUN_TOGETHER],
-        look: could_run_together::look,
-    },
-    Rule {
-        codes: &[&order::PARALLEL_SET],
-        look: parallel_set::look,
-    },
-    Rule {
-        codes: &[&order::PARALLEL_WRITE],
-        look: parallel_write::look,
-    },
-    Rule {
-        codes: &[&order::TOO_WIDE],
-        look: too_wide::look,
-    },
-    Rule {
-        codes: &[&order::NEVER_SET],
-        look: never_set::look,
-    },
-    Rule {
-        codes: &[&order::BUSY_LOOP],
-        look: busy_loop::look,
-    },
-    Rule {
-        codes: &[&order::WAIT_FOREVER],
-        look: wait_forever::look,
-    },
-    Rule {
-        codes: &[&failure::USELESS_RETRY],
-        look: useless_retry::look,
-    },
-    Rule {
-        codes: &[&failure::RETRY_REPEATS_EFFECT],
-        look: retry_repeats_effect::look,
-    },
-    Rule {
-        codes: &[&failure::RETRY_NEVER_MATCHES, &names::UNKNOWN_ERROR_CLASS],
-        look: retry_never_matches::look,
-    },
-    Rule {
-        codes: &[&failure::WITHIN_IMPOSSIBLE],
-        look: within_impossible::look,
-    },
-    Rule {
-        codes: &[&failure::DEADLINE_IMPOSSIBLE],
-        look: deadline_impossible::look,
-    },
-    Rule {
-        codes: &[&failure::UNREACHABLE_RECOVER, &names::UNKNOWN_ERROR_CLASS],
-        look: unreachable_recover::look,
-    },
-    Rule {
-        codes: &[&failure::RECOVER_SWALLOWS],
-        look: recover_swallows::look,
-    },
-    Rule {
-        codes: &[&failure::UNDO_NEVER_RUNS],
-        look: undo_never_runs::look,
-    },
-    Rule {
-        codes: &[&effects::VERIFY_CANNOT_RESOLVE],
-        look: verify_cannot_resolve::look,
-    },
-    Rule {
-        codes: &[&effects::IRREVERSIBLE_UNCONFIRMED],
-        look: irreversible_unconfirmed::look,
-    },
-    Rule {
-        codes: &[&effects::UNDO_OF_READ],
-        look: undo_of_read::look,
-    },
-    Rule {
-        codes: &[&effects::UNDO_MISSING],
-        look: undo_missing::look,
-    },
-    Rule {
-        codes: &[&effects::EFFECT_UNKNOWN],
-        look: effect_unknown::look,
-    },
-    Rule {
-        codes: &[&safety::SECRET_LITERAL],
-        look: secret_literal::look,
-    },
-    Rule {
-        codes: &[&safety::SECRET_LEAKS],
-        look: secret_leaks::look,
-    },
-    Rule {
-        codes: &[&safety::UNTRUSTED_TO_IRREVERSIBLE],
-        look: untrusted_to_irreversible::look,
-    },
-    Rule {
-        codes: &[&safety::SHELL_STRING],
-        look: shell_string::look,
-    },
-    Rule {
-        codes: &[&safety::PERMISSION_MISSING, &safety::PATH_ESCAPES],
-        look: permission_missing::look,
-    },
-    Rule {
-        codes: &[&safety::PERMISSION_UNUSED],
-        look: permission_unused::look,
-    },
-    Rule {
-        codes: &[&safety::INSECURE_URL],
-        look: insecure_url::look,
-    },
-    Rule {
-        codes: &[&safety::BUDGET_IMPOSSIBLE],
-        look: budget_impossible::look,
-    },
-    Rule {
-        codes: &[&safety::UNBOUNDED_COST],
-        look: unbounded_cost::look,
-    },
-    Rule {
-        codes: &[&contracts::DEPRECATED_TOOL],
-        look: deprecated_tool::look,
-    },
-    Rule {
-        codes: &[&contracts::UNIMPLEMENTED_TOOL],
-        look: unimplemented_tool::look,
-    },
-    Rule {
-        codes: &[&contracts::SUSPICIOUS_DESCRIPTION],
-        look: suspicious_description::look,
-    },
-];
+/// Every rule, in the order of the catalogue, with what it reports.
+macro_rules! rules {
+    ($($rule:ident: $($code:path),+;)+) => {
+        pub(super) const RULES: &[Rule] = &[
+            $(Rule { codes: &[$(&$code),+], look: $rule::look },)+
+        ];
+    };
+}
+
+rules! {
+    constant_condition: order::CONSTANT_CONDITION;
+    constant_failure: order::CONSTANT_FAILURE;
+    default_type: types::DEFAULT_TYPE;
+    never_fires: order::NEVER_FIRES, order::DEPENDENCY_CYCLE, order::CANNOT_FINISH, order::STALLS;
+    redundant_after: order::REDUNDANT_AFTER;
+    complementary_guards: order::COMPLEMENTARY_GUARDS;
+    could_run_together: order::COULD_RUN_TOGETHER;
+    parallel_set: order::PARALLEL_SET;
+    parallel_write: order::PARALLEL_WRITE;
+    too_wide: order::TOO_WIDE;
+    never_set: order::NEVER_SET;
+    busy_loop: order::BUSY_LOOP;
+    wait_forever: order::WAIT_FOREVER;
+    useless_retry: failure::USELESS_RETRY;
+    retry_repeats_effect: failure::RETRY_REPEATS_EFFECT;
+    retry_never_matches: failure::RETRY_NEVER_MATCHES, names::UNKNOWN_ERROR_CLASS;
+    within_impossible: failure::WITHIN_IMPOSSIBLE;
+    deadline_impossible: failure::DEADLINE_IMPOSSIBLE;
+    unreachable_recover: failure::UNREACHABLE_RECOVER, names::UNKNOWN_ERROR_CLASS;
+    recover_swallows: failure::RECOVER_SWALLOWS;
+    undo_never_runs: failure::UNDO_NEVER_RUNS;
+    verify_cannot_resolve: effects::VERIFY_CANNOT_RESOLVE;
+    irreversible_unconfirmed: effects::IRREVERSIBLE_UNCONFIRMED;
+    undo_of_read: effects::UNDO_OF_READ;
+    undo_missing: effects::UNDO_MISSING;
+    effect_unknown: effects::EFFECT_UNKNOWN;
+    secret_literal: safety::SECRET_LITERAL;
+    secret_leaks: safety::SECRET_LEAKS;
+    untrusted_to_irreversible: safety::UNTRUSTED_TO_IRREVERSIBLE;
+    shell_string: safety::SHELL_STRING;
+    permission_missing: safety::PERMISSION_MISSING, safety::PATH_ESCAPES;
+    permission_unused: safety::PERMISSION_UNUSED;
+    insecure_url: safety::INSECURE_URL;
+    budget_impossible: safety::BUDGET_IMPOSSIBLE;
+    unbounded_cost: safety::UNBOUNDED_COST;
+    deprecated_tool: contracts::DEPRECATED_TOOL;
+    unimplemented_tool: contracts::UNIMPLEMENTED_TOOL;
+    suspicious_description: contracts::SUSPICIOUS_DESCRIPTION;
+}
 
 /// Those that tell what keeps a run from being made whole.
-pub(super) const OBSTACLES: &[fn(&Subject<'_>, &mut Vec<Diagnostic>)] =
-    &[permission_missing::look, unimplemented_tool::look];
+pub(super) const OBSTACLES: &[Look] = &[permission_missing::look, unimplemented_tool::look];
 
 /// An error of a tool whose name is nearly one that the tool declares.
 fn misspelt_class(span: Span, message: String, near: Near<'_>) -> Diagnostic {

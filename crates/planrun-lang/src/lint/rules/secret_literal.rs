@@ -44,9 +44,9 @@ const KINDS: [(&str, &str); 11] = [
     ("signed", "a signed token"),
 ];
 /// Shorter texts are words.
-const LEAST_LENGTH: usize = 16;
+const MIN_LENGTH: usize = 16;
 /// Bits a character: words and identifiers have less, random letters and digits more.
-const LEAST_ENTROPY: f64 = 3.5;
+const MIN_ENTROPY: f64 = 3.5;
 /// Headers whose value is a credential.
 const HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "cookie"];
 
@@ -161,12 +161,12 @@ fn is_random(text: &str) -> bool {
     let letters = text.chars().filter(char::is_ascii_alphabetic).count();
     let digits = text.chars().filter(char::is_ascii_digit).count();
     let plain = text.chars().all(|letter| letter.is_ascii_graphic());
-    text.len() >= LEAST_LENGTH
+    text.len() >= MIN_LENGTH
         && plain
         && letters > 0
         && digits > 1
         && !is_example(text)
-        && entropy(text) >= LEAST_ENTROPY
+        && entropy(text) >= MIN_ENTROPY
 }
 
 /// Shannon's entropy of the letters of a text, in bits a letter.

@@ -206,28 +206,17 @@ fn takes(wide: &Type, narrow: &Type) -> bool {
 
 /// Whether text can be put behind an expression without parentheses.
 pub(super) fn is_simple(node: &Node) -> bool {
-    match &node.op {
-        Op::Constant(_)
-        | Op::Place(_)
-        | Op::Register(_)
-        | Op::Template(_)
-        | Op::List(_)
-        | Op::Map(_)
-        | Op::Path { .. }
-        | Op::Call { .. }
-        | Op::Matches { .. }
-        | Op::Has(_)
-        | Op::Winner(_)
-        | Op::Fail(_) => true,
+    !matches!(
+        node.op,
         Op::Not(_)
-        | Op::Negate(_)
-        | Op::And(_)
-        | Op::Or(_)
-        | Op::Chain { .. }
-        | Op::Coalesce(_)
-        | Op::Conditional { .. }
-        | Op::Match { .. }
-        | Op::Let { .. }
-        | Op::Is { .. } => false,
-    }
+            | Op::Negate(_)
+            | Op::And(_)
+            | Op::Or(_)
+            | Op::Chain { .. }
+            | Op::Coalesce(_)
+            | Op::Conditional { .. }
+            | Op::Match { .. }
+            | Op::Let { .. }
+            | Op::Is { .. }
+    )
 }

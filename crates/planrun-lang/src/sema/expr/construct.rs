@@ -31,27 +31,18 @@ pub(super) fn check_template(
 
 /// Only what has one obvious text may stand in text.
 fn require_text(checker: &mut Checker<'_>, typed: &Typed, span: Span) {
-    let fits = |member: &Type| match literal::widened(member) {
-        Type::String
-        | Type::Int
-        | Type::Uint
-        | Type::Double
-        | Type::Bool
-        | Type::Any
-        | Type::Invalid
-        | Type::Never => true,
-        Type::Null
-        | Type::Bytes
-        | Type::Timestamp
-        | Type::Duration
-        | Type::Type
-        | Type::Literal(_)
-        | Type::List(_)
-        | Type::Map(_)
-        | Type::Object(_)
-        | Type::Union(_)
-        | Type::Result(_)
-        | Type::Error => false,
+    let fits = |member: &Type| {
+        matches!(
+            literal::widened(member),
+            Type::String
+                | Type::Int
+                | Type::Uint
+                | Type::Double
+                | Type::Bool
+                | Type::Any
+                | Type::Invalid
+                | Type::Never
+        )
     };
     let present = typed.ty.without_null();
     if !present.members().iter().all(fits) || typed.ty == Type::Null {

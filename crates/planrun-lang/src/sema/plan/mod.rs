@@ -257,46 +257,30 @@ impl Node {
 
     /// Every expression that is evaluated in a frame of a block that this node owns, those of its statements left out.
     pub fn inner_codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
-        match &self.kind {
-            NodeKind::Step(step) => {
-                if let StepKind::Each(each) = &step.kind {
-                    each.by.iter().for_each(visit);
-                }
-            }
-            NodeKind::Listener(listener) => listener.when.iter().for_each(visit),
-            NodeKind::Condition(_)
-            | NodeKind::Let(_)
-            | NodeKind::Reply(_)
-            | NodeKind::Yield(_)
-            | NodeKind::Next(_)
-            | NodeKind::Ensure { .. }
-            | NodeKind::Fail(_)
-            | NodeKind::Set(_)
-            | NodeKind::Task(_) => {}
+        if let Some(listener) = self.listener() {
+            listener.when.iter().for_each(visit);
+        } else if let Some(Step {
+            kind: StepKind::Each(each),
+            ..
+        }) = self.step()
+        {
+            each.by.iter().for_each(visit);
         }
     }
 
     /// Every block that this node owns.
     pub fn inner(&self, visit: &mut dyn FnMut(BlockId)) {
-        match &self.kind {
-            NodeKind::Step(step) => step.inner(visit),
-            NodeKind::Listener(listener) => visit(listener.body),
-            NodeKind::Condition(_)
-            | NodeKind::Let(_)
-            | NodeKind::Reply(_)
-            | NodeKind::Yield(_)
-            | NodeKind::Next(_)
-            | NodeKind::Ensure { .. }
-            | NodeKind::Fail(_)
-            | NodeKind::Set(_)
-            | NodeKind::Task(_) => {}
+        if let Some(step) = self.step() {
+            step.inner(visit);
+        } else if let Some(listener) = self.listener() {
+            visit(listener.body);
         }
     }
 
     /// The event that it waits for.
     #[must_use]
     pub fn event(&self) -> Option<&Event> {
-        if let NodeKind::Listener(listener) = &self.kind {
+        if let Some(listener) = self.listener() {
             return Some(&listener.on);
         }
         let StepKind::Wait(wait) = &self.step()?.kind else {
@@ -312,18 +296,11 @@ impl Node {
     /// Whether everything below waits for this to be decided: once it is taken, nothing below it happens.
     #[must_use]
     pub fn decides(&self) -> bool {
-        match self.kind {
-            NodeKind::Ensure { .. } => true,
-            NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) => {
-                !self.guard.is_empty()
-            }
-            NodeKind::Condition(_)
-            | NodeKind::Let(_)
-            | NodeKind::Step(_)
-            | NodeKind::Task(_)
-            | NodeKind::Set(_)
-            | NodeKind::Listener(_) => false,
-        }
+        let ends = matches!(
+            self.kind,
+            NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_)
+        );
+        matches!(self.kind, NodeKind::Ensure { .. }) || ends && !self.guard.is_empty()
     }
 
     /// Its part in the order of the block.
@@ -341,6 +318,16 @@ impl Node {
             | NodeKind::Next(_)
             | NodeKind::Task(_)
             | NodeKind::Listener(_) => OrderClass::Pure,
+        }
+    }
+
+    /// The listener in this node.
+    #[must_use]
+    pub fn listener(&self) -> Option<&Listener> {
+        if let NodeKind::Listener(listener) = &self.kind {
+            Some(listener)
+        } else {
+            None
         }
     }
 

@@ -235,6 +235,16 @@ pub enum Wait {
 }
 
 impl Step {
+    /// The call that the step makes.
+    #[must_use]
+    pub fn call(&self) -> Option<&Call> {
+        if let StepKind::Call(call) = &self.kind {
+            Some(call)
+        } else {
+            None
+        }
+    }
+
     /// A step without clauses.
     #[must_use]
     pub fn bare(span: Span, kind: StepKind, ty: Type, does: Footprint) -> Self {
@@ -456,6 +466,15 @@ impl Clauses {
 }
 
 impl Call {
+    /// The dotted name of the tool, or the name of the plan.
+    #[must_use]
+    pub fn path(&self) -> String {
+        match &self.target {
+            Target::Tool(signature) => signature.path(),
+            Target::Plan(_, name) => name.to_string(),
+        }
+    }
+
     /// The argument with this name.
     #[must_use]
     pub fn argument(&self, name: &str) -> Option<&Code> {

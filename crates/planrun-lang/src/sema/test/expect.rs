@@ -18,6 +18,7 @@ use crate::sema::shared::Namespace;
 use crate::sema::{Atom, Binding, Lookup, Scope};
 use crate::source::Span;
 use crate::syntax::ast;
+use crate::syntax::precedence::{Level, operator_level};
 use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
 
 /// What `expect` reads: in the order of the slots. The plan's parameters follow, then what is asked of calls.
@@ -355,7 +356,9 @@ fn comparison(part: &ast::Expr, scope: &OutcomeScope) -> Comparison {
     let code = |expression: &ast::Expr| Checker::new(scope, &mut Vec::new()).check(expression);
     let sides = match &part.kind {
         ast::ExprKind::Chain { first, rest } => match rest.as_slice() {
-            [only] if compares(only.operator) => Some((code(first), code(&only.operand))),
+            [only] if operator_level(only.operator) == Level::Comparison => {
+                Some((code(first), code(&only.operand)))
+            }
             _ => None,
         },
         _ => None,
@@ -365,25 +368,6 @@ fn comparison(part: &ast::Expr, scope: &OutcomeScope) -> Comparison {
         span: part.span,
         condition,
         sides,
-    }
-}
-
-fn compares(operator: ast::BinaryOp) -> bool {
-    match operator {
-        ast::BinaryOp::Equal
-        | ast::BinaryOp::NotEqual
-        | ast::BinaryOp::Less
-        | ast::BinaryOp::LessEqual
-        | ast::BinaryOp::Greater
-        | ast::BinaryOp::GreaterEqual
-        | ast::BinaryOp::In => true,
-        ast::BinaryOp::Or
-        | ast::BinaryOp::And
-        | ast::BinaryOp::Add
-        | ast::BinaryOp::Subtract
-        | ast::BinaryOp::Multiply
-        | ast::BinaryOp::Divide
-        | ast::BinaryOp::Remainder => false,
     }
 }
 

@@ -211,7 +211,7 @@ impl Test {
     /// Whether the plan is run: not where only findings and drawings are asked for.
     #[must_use]
     pub fn runs(&self) -> bool {
-        let only_looks = self.diagnostics.is_some()
+        let only_checks = self.diagnostics.is_some()
             || self
                 .snapshots
                 .iter()
@@ -221,7 +221,7 @@ impl Test {
                 .snapshots
                 .iter()
                 .any(|snapshot| snapshot.of.needs_run());
-        asks || !only_looks
+        asks || !only_checks
     }
 }
 

@@ -306,6 +306,30 @@ impl Statement {
     }
 }
 
+impl StatementKind {
+    /// The name that it introduces in its block.
+    #[must_use]
+    pub fn name(&self) -> Option<&Name> {
+        match self {
+            Self::Step(step) => Some(&step.name),
+            Self::Let { name, .. } | Self::Task { name, .. } | Self::Listener { name, .. } => {
+                Some(name)
+            }
+            Self::Policy(_)
+            | Self::Allow(_)
+            | Self::If { .. }
+            | Self::Parallel(_)
+            | Self::Set { .. }
+            | Self::Ensure { .. }
+            | Self::Fail { .. }
+            | Self::Reply(_)
+            | Self::Yield(_)
+            | Self::Next(_)
+            | Self::Error => None,
+        }
+    }
+}
+
 impl Step {
     fn inner<'a>(&'a self, visit: &mut dyn FnMut(Inner<'a>)) {
         match &self.body {

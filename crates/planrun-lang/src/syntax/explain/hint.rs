@@ -7,7 +7,7 @@ use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
 
 /// A longer remedy is no title of a fix.
-const LONGEST_TITLE: usize = 60;
+const MAX_TITLE: usize = 60;
 
 /// What is told of a habit, and what mends it.
 pub(super) struct Hint {
@@ -62,7 +62,7 @@ impl Hint {
         if self.edits.is_empty() || !context.reads_with(self.above, &self.edits) {
             return diagnostic;
         }
-        let title = if self.help.len() <= LONGEST_TITLE {
+        let title = if self.help.len() <= MAX_TITLE {
             self.help
         } else {
             "write it as it is said here".to_owned()

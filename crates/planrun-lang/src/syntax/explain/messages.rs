@@ -235,7 +235,7 @@ fn remove(context: &Context<'_>) -> String {
 
 /// At most five things that could stand here, in words.
 fn expectation(context: &Context<'_>) -> Option<String> {
-    const MOST: usize = 5;
+    const MAX_LISTED: usize = 5;
     let mut wants: Vec<String> = Vec::new();
     for want in &context.wants {
         let text = spelled(want);
@@ -243,7 +243,7 @@ fn expectation(context: &Context<'_>) -> Option<String> {
             wants.push(text);
         }
     }
-    if wants.len() > MOST {
+    if wants.len() > MAX_LISTED {
         let clause = context.wants(&Want::Clause);
         return clause.then(|| "a clause or the next statement".to_owned());
     }

@@ -8,7 +8,7 @@ use crate::diag::codes::text as codes;
 use crate::source::Span;
 
 /// How many closing delimiters behind an unfinished text are tried.
-const LONGEST_TAIL: usize = 64;
+const MAX_TAIL: usize = 64;
 /// How many tokens before an endless text block its opening quotes are sought.
 const FARTHEST: usize = 1000;
 
@@ -395,7 +395,7 @@ impl Lexer<'_> {
         let tail = slice
             .bytes()
             .rev()
-            .take(LONGEST_TAIL)
+            .take(MAX_TAIL)
             .take_while(|byte| is_tail(*byte))
             .count();
         let tail = tail.min(slice.len() - 1);

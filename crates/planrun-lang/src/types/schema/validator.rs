@@ -1,5 +1,6 @@
 //! Checking JSON against a JSON Schema: what types cannot carry.
 
+use crate::value::shortened;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{PatternOptions, ValidationError};
 use serde_json::Value as Json;
@@ -11,7 +12,7 @@ const BACKTRACK_LIMIT: usize = 50_000;
 /// The largest compiled pattern, in bytes.
 const PATTERN_BYTES: usize = 4 * 1024 * 1024;
 /// What is quoted of a schema or an instance, in characters.
-const QUOTED: usize = 80;
+pub(super) const QUOTED: usize = 80;
 
 /// The formats that arguments must have.
 const ENFORCED: [&str; 11] = [
@@ -194,14 +195,14 @@ fn schema_error(error: &ValidationError<'_>) -> SchemaError {
         Kind::Referencing(_) => {
             format!(
                 "the schema{place} refers to what is not in this document: {}",
-                short(&error.to_string())
+                shortened(&error.to_string(), QUOTED)
             )
         }
         _ if place.ends_with("/type") => {
             let types = "array, boolean, integer, null, number, object and string";
             format!(
                 "the schema{place} is wrong: {} is no type; the types are {types}",
-                short(&error.instance().to_string())
+                shortened(&error.instance().to_string(), QUOTED)
             )
         }
         _ => format!("the schema{place} is wrong: it {}", sentence(error)),
@@ -226,13 +227,20 @@ fn sentence(error: &ValidationError<'_>) -> String {
             format!("lacks the field {}", property.as_str().unwrap_or_default())
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            format!("must not have the field {}", short(&unexpected.join(", ")))
+            format!(
+                "must not have the field {}",
+                shortened(&unexpected.join(", "), QUOTED)
+            )
         }
-        Kind::Enum { options } => format!("must be one of {}", short(&options.to_string())),
+        Kind::Enum { options } => {
+            format!("must be one of {}", shortened(&options.to_string(), QUOTED))
+        }
         Kind::Constant { expected_value } => {
-            format!("must be {}", short(&expected_value.to_string()))
+            format!("must be {}", shortened(&expected_value.to_string(), QUOTED))
         }
-        Kind::Pattern { pattern } => format!("must match the pattern {}", short(pattern)),
+        Kind::Pattern { pattern } => {
+            format!("must match the pattern {}", shortened(pattern, QUOTED))
+        }
         Kind::Format { format } => format!("must be of the format {format}"),
         Kind::Minimum { limit } => format!("must be at least {limit}"),
         Kind::Maximum { limit } => format!("must be at most {limit}"),
@@ -258,14 +266,7 @@ fn sentence(error: &ValidationError<'_>) -> String {
         Kind::BacktrackLimitExceeded { .. } => {
             "takes too long to match against its pattern".to_owned()
         }
-        _ => short(&error.to_string()),
-    }
-}
-
-fn short(text: &str) -> String {
-    match text.char_indices().nth(QUOTED) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+        _ => shortened(&error.to_string(), QUOTED),
     }
 }
 

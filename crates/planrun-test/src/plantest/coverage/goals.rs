@@ -128,7 +128,7 @@ impl What {
             Reached::Failed(ref class) => Self::Failed(class.to_string()),
             Reached::Elements(count) => Self::Elements(count > 0),
             Reached::Once => Self::Once,
-            Reached::Again => Self::Again,
+            Reached::SecondRound => Self::Again,
             Reached::Undone => Self::Undone,
             Reached::Verified => Self::Verified,
             Reached::Fired => Self::Fired,

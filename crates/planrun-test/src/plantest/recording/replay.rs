@@ -10,17 +10,17 @@ use planrun_lang::diag::render::visible_line;
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::source::Span;
 use planrun_lang::types::Signature;
+use planrun_lang::value::shortened;
 use serde_json::Value as Json;
 
 use super::super::world::{Call, Reaction, Response, Source};
 use super::kept::{Entry, Recorded, Recording};
 use super::recorder::shown_arguments;
 use super::veil::fits;
+use crate::plantest::MAX_QUOTED;
 
 /// Longer than any run waits.
 const NEVER: Duration = Duration::from_hours(24 * 365 * 100);
-/// A value is shown up to this length, in characters.
-const LONGEST: usize = 400;
 
 /// A recording that answers the calls of one run.
 pub struct Replay {
@@ -236,8 +236,10 @@ impl Place {
                     entry.tool
                 );
                 let found = Diagnostic::new(&codes::tests::RECORDING_DRIFTED, self.test, message);
-                let (expected, actual) =
-                    (cut(&entry.arguments.to_string()), cut(&actual.to_string()));
+                let (expected, actual) = (
+                    shortened(&entry.arguments.to_string(), MAX_QUOTED),
+                    shortened(&actual.to_string(), MAX_QUOTED),
+                );
                 found.expected(expected, actual).help(format!(
                     "where that is meant, `{}` records it again",
                     self.command
@@ -280,12 +282,5 @@ fn step(entry: &Entry) -> String {
     match entry.call {
         1 => format!("`{}`", entry.path),
         number => format!("call {number} of `{}`", entry.path),
-    }
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

@@ -10,8 +10,8 @@ use planrun_lang::types::{ErrorClass, Signature, Transient};
 use planrun_lang::value::Value;
 
 use super::super::world::{Call, Reaction, Response, Source, failure};
+use super::crashes::Crashes;
 use super::history::{Answered, Answers, Attempt, Ended, History};
-use super::lives::Lives;
 use planrun_core::journal::{Given, StepError, Waiting};
 use planrun_core::run::Asking;
 use planrun_lang::call::{Answer, CallError};
@@ -24,7 +24,7 @@ const NEVER: Duration = Duration::from_hours(24 * 365 * 100);
 pub struct Before {
     calls: BTreeMap<Arc<str>, Vec<Called>>,
     tools: BTreeSet<Arc<str>>,
-    lives: Arc<Lives>,
+    crashes: Arc<Crashes>,
 }
 
 /// A call of then.
@@ -38,7 +38,7 @@ struct Called {
 }
 
 impl Before {
-    pub fn new(history: &History, lives: Arc<Lives>) -> Self {
+    pub fn new(history: &History, crashes: Arc<Crashes>) -> Self {
         let calls = history.steps.iter();
         let calls = calls.map(|(path, step)| {
             (
@@ -54,14 +54,14 @@ impl Before {
         Self {
             calls: calls.collect(),
             tools: tools.collect(),
-            lives,
+            crashes,
         }
     }
 
     /// How long an answer takes: until the moment at which it came then, which the time between two calls does not move;
     /// as long as then where the call goes out later.
     fn delay(&self, answered: &Called) -> Duration {
-        let early = answered.begun_at.saturating_sub(self.lives.elapsed());
+        let early = answered.begun_at.saturating_sub(self.crashes.elapsed());
         early + answered.took
     }
 }
@@ -144,14 +144,14 @@ fn call_error(error: &StepError) -> CallError {
 /// The people of then: they answer what they answered, when they did; what is asked later than that, after as long.
 pub struct People {
     answers: Arc<Mutex<Answers>>,
-    lives: Arc<Lives>,
+    crashes: Arc<Crashes>,
 }
 
 impl People {
-    pub fn new(history: &History, lives: Arc<Lives>) -> Self {
+    pub fn new(history: &History, crashes: Arc<Crashes>) -> Self {
         Self {
             answers: Arc::new(Mutex::new(history.answers.clone())),
-            lives,
+            crashes,
         }
     }
 }
@@ -170,7 +170,7 @@ impl Asker for People {
         else {
             return Box::pin(std::future::ready(None));
         };
-        let left = at.saturating_sub(self.lives.elapsed());
+        let left = at.saturating_sub(self.crashes.elapsed());
         let delay = if left.is_zero() { took } else { left };
         // What a form had before it was filled in is written down with what somebody added.
         if let (Waiting::Input, Some(fields)) = (asking.question.kind, given.value.as_object_mut())

@@ -8,16 +8,14 @@ use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::secrets::{Redactor, hidden};
 use planrun_lang::sema::{NodeKind, Plan};
 use planrun_lang::source::Span;
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, shortened};
 use serde_json::Value as Json;
 
 use super::history::{Attempt, End, History, StepHistory};
 use super::{Now, Then};
+use crate::plantest::MAX_QUOTED;
 use planrun_core::journal::StepError;
 use planrun_core::run::{Outcome, Program};
-
-/// A value is shown up to this length, in characters.
-const LONGEST: usize = 400;
 
 /// What two runs differ in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,7 +90,10 @@ impl Views {
 
     fn value(&self, value: &Value, sensitive: &[Arc<str>]) -> String {
         let value = hidden(value, sensitive);
-        cut(&self.redactor.value(&value).unwrap_or(value).to_json_text())
+        shortened(
+            &self.redactor.value(&value).unwrap_or(value).to_json_text(),
+            MAX_QUOTED,
+        )
     }
 
     fn json(&self, json: Option<&Json>) -> String {
@@ -100,13 +101,16 @@ impl Views {
             return "nothing".to_owned();
         };
         self.redactor.json(&mut json);
-        cut(&json.to_string())
+        shortened(&json.to_string(), MAX_QUOTED)
     }
 
     fn error(&self, error: &StepError) -> String {
-        cut(&self
-            .redactor
-            .text(&format!("{}: {}", error.class, error.message)))
+        shortened(
+            &self
+                .redactor
+                .text(&format!("{}: {}", error.class, error.message)),
+            MAX_QUOTED,
+        )
     }
 }
 
@@ -524,12 +528,5 @@ fn times(count: usize) -> String {
         "one call".to_owned()
     } else {
         format!("{count} calls")
-    }
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

@@ -9,7 +9,7 @@ use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
-use super::lives::Death;
+use super::crashes::Crash;
 use planrun_core::journal::{
     ARGUMENTS, Bound, Cancel, Event, EventKind, Given, Move, OUTPUT, Said, Signal, StepError,
     Waiting, paths_below,
@@ -29,9 +29,9 @@ pub struct History {
     /// What was said from outside, each at its time since the beginning.
     pub said: Vec<(Duration, Said)>,
     /// Where its processes died, in that order.
-    pub deaths: Vec<Death>,
+    pub crashes: Vec<Crash>,
     /// What the process has written that is at work.
-    life: Death,
+    life: Crash,
     /// When questions were asked, by the paths of their steps.
     asked: BTreeMap<Arc<str>, i128>,
 }
@@ -220,7 +220,7 @@ impl History {
 
     /// The process has died, and all calls that were out are lost with it.
     fn died(&mut self, next_at: Option<Duration>) {
-        self.deaths
+        self.crashes
             .push(std::mem::take(&mut self.life).until(next_at));
         let last = self
             .steps

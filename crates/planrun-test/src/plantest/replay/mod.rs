@@ -2,15 +2,15 @@
 
 mod before;
 mod compare;
+mod crashes;
 mod history;
-mod lives;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use compare::{Difference, Kind, Views};
+pub use crashes::Crashes;
 pub use history::History;
-pub use lives::Lives;
 
 use planrun_lang::sema::Plan;
 use planrun_lang::sema::test::Test;
@@ -18,7 +18,7 @@ use planrun_lang::value::Value;
 
 use self::before::{Before, People};
 use super::case::Case;
-use super::play::{Again, Doubles, Played, RunOptions, TestEnvironment, play};
+use super::play::{Doubles, Played, RecordedInputs, RunOptions, TestEnvironment, play};
 use super::responder::ScriptedResponder;
 use planrun_core::journal::{Event, EventError};
 use planrun_core::run::Program;
@@ -49,15 +49,15 @@ pub fn replay_run(
     then: &Then,
 ) -> Result<Now, EventError> {
     let test = Arc::new(bare(&program.plan));
-    let lives = Arc::new(Lives::new(&then.history.deaths));
-    let before = Before::new(&then.history, lives.clone());
-    let people = People::new(&then.history, lives.clone());
-    let again = Again {
+    let crashes = Arc::new(Crashes::new(&then.history.crashes));
+    let before = Before::new(&then.history, crashes.clone());
+    let people = People::new(&then.history, crashes.clone());
+    let again = RecordedInputs {
         run: then.run.clone(),
         begun_at: then.history.begun_at,
         said: then.history.said.clone(),
         people: Arc::new(people),
-        lives,
+        crashes,
     };
     let responder = ScriptedResponder::new(&test);
     let doubles = Doubles {

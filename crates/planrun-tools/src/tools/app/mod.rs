@@ -5,7 +5,7 @@ mod load;
 mod rest;
 pub(in crate::tools) mod safety;
 pub(crate) mod section;
-mod tool;
+pub(crate) mod tool;
 mod transport;
 pub(crate) mod variables;
 pub mod yaml;

@@ -43,6 +43,11 @@ impl<'a> Section<'a> {
         self.what = what;
     }
 
+    /// What findings in it are called.
+    pub(crate) fn code(&self) -> &'static Code {
+        self.code
+    }
+
     /// The place of its beginning.
     pub(crate) fn span(&self) -> Span {
         self.span

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_lang::diag::codes::contracts::APP_INVALID;
-use planrun_lang::diag::{Diagnostic, Severity, closest};
+use planrun_lang::diag::{Code, Diagnostic, Severity, closest};
 use planrun_lang::source::Span;
 use planrun_lang::types::{
     Contract, Effect, ErrorClass, KEY_TTL, Parameter, Signature, Type, UsagePaths, Validator,
@@ -18,30 +18,11 @@ use super::yaml::Node;
 use super::{AppTool, Reason, rest, safety};
 use crate::contract::Arguments;
 
-const KEYS: [&str; 19] = [
-    "name",
-    "description",
-    "endpoint",
-    "request",
-    "response",
-    "parameters",
-    "returns",
-    "effect",
-    "errors",
-    "key",
-    "resource",
-    "sensitive",
-    "target",
-    "command",
-    "open_world",
-    "inverse",
-    "deprecated",
-    "usage",
-    "mock",
-];
+/// The keys of a tool beside [`CONTRACT_KEYS`].
+const OWN_KEYS: [&str; 5] = ["endpoint", "request", "response", "usage", "mock"];
 
 /// What the tools of one file have in common.
-pub(super) struct Shared<'a> {
+pub(crate) struct Shared<'a> {
     pub namespace: &'a Arc<str>,
 }
 
@@ -55,18 +36,17 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     )?;
     let name: Arc<str> = section.required("name", found)?.into();
     section.rename(format!("the tool {}.{name}", shared.namespace));
-    section.expect_keys(&KEYS, &APP_INVALID, Severity::Warning, found);
+    let keys = [&CONTRACT_KEYS[..], &OWN_KEYS].concat();
+    section.expect_keys(&keys, &APP_INVALID, Severity::Warning, found);
     let endpoint = endpoint(&section, found);
     let arguments = arguments(&section, found);
-    let output_schema = schema(&section, "returns", found);
-    let errors = errors(&section, found);
     let rest = rest::read(&section, &arguments, found).map(Arc::new);
     let method = rest.as_ref().map(|rest| rest.method.as_str());
-    let parts = (arguments, output_schema, errors.as_slice(), method);
-    let signature = Arc::new(signature(&section, (shared, name), parts, found));
+    let parts = (arguments, "reason", method);
+    let (signature, errors) = contract(&section, (shared, name), parts, found);
     let mock = section.get("mock").map(Node::to_json);
     Some(AppTool {
-        signature,
+        signature: Arc::new(signature),
         endpoint,
         rest,
         errors,
@@ -74,13 +54,34 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     })
 }
 
-/// The contract of a tool with these arguments, this schema of its results and these errors.
-fn signature(
+/// The keys of a tool that make up its contract, whatever calls it.
+pub(crate) const CONTRACT_KEYS: [&str; 14] = [
+    "name",
+    "description",
+    "parameters",
+    "returns",
+    "effect",
+    "errors",
+    "key",
+    "resource",
+    "sensitive",
+    "target",
+    "command",
+    "open_world",
+    "inverse",
+    "deprecated",
+];
+
+/// The contract of a tool with this name and these arguments, and what its failures mean, which are told apart by what stands
+/// under the key `code`. Where nothing says what it changes, the method of its request does.
+pub(crate) fn contract(
     section: &Section,
     (shared, name): (&Shared, Arc<str>),
-    (arguments, output_schema, errors, method): (Arguments, Option<Json>, &[Reason], Option<&str>),
+    (arguments, code, method): (Arguments, &str, Option<&str>),
     found: &mut Vec<Diagnostic>,
-) -> Signature {
+) -> (Signature, Vec<Reason>) {
+    let output_schema = schema(section, "returns", found);
+    let errors = errors(section, code, found);
     let (key_ttl, key_argument) = key(section, &arguments, found).unzip();
     let key_argument = key_argument.flatten();
     let effect = effect(section, key_ttl.is_some(), found).or(method.map(method_effect));
@@ -101,8 +102,8 @@ fn signature(
         returns: output_schema.as_ref().map_or(Type::Any, from_schema),
         effect: effect.unwrap_or_default(),
         effect_declared: effect.is_some(),
-        raises: raises(errors),
-        may_have_happened: may_have_happened(errors),
+        raises: raises(&errors),
+        may_have_happened: may_have_happened(&errors),
         sensitive: safety::sensitive(
             section,
             arguments.schema.as_ref(),
@@ -125,19 +126,21 @@ fn signature(
         output_schema: output_schema.map(|schema| Arc::new(Contract::of_result(schema))),
         extra_arguments: arguments.extra,
         name,
-        parameters: Vec::new(),
+        parameters: parameters.clone(),
     };
-    Signature {
-        parameters,
-        ..contract
-    }
+    (contract, errors)
 }
 
 /// `usage: { tokens: PATH, cost: PATH }`
 fn usage(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Arc<UsagePaths>> {
     let node = section.get("usage")?;
-    let inner = Section::new("`usage`".to_owned(), node, &APP_INVALID, found)?;
-    inner.expect_keys(&["tokens", "cost"], &APP_INVALID, Severity::Warning, found);
+    let inner = Section::new("`usage`", node, section.code(), found)?;
+    inner.expect_keys(
+        &["tokens", "cost"],
+        section.code(),
+        Severity::Warning,
+        found,
+    );
     let mut path = |name: &str| inner.text(name, found).map(Into::into);
     Some(Arc::new(UsagePaths {
         tokens: path("tokens"),
@@ -164,7 +167,7 @@ fn endpoint(section: &Section, found: &mut Vec<Diagnostic>) -> Arc<str> {
     text.into()
 }
 
-fn arguments(section: &Section, found: &mut Vec<Diagnostic>) -> Arguments {
+pub(crate) fn arguments(section: &Section, found: &mut Vec<Diagnostic>) -> Arguments {
     match schema(section, "parameters", found) {
         Some(schema) => Arguments::of(schema),
         None => Arguments {
@@ -203,11 +206,11 @@ fn schema(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<
     }
 }
 
-fn errors(section: &Section, found: &mut Vec<Diagnostic>) -> Vec<Reason> {
+fn errors(section: &Section, code: &str, found: &mut Vec<Diagnostic>) -> Vec<Reason> {
     let mut errors = Vec::new();
     for node in section.list("errors", found) {
         // One word alone is the reason and the name of the error.
-        if let Some(reason) = node.text() {
+        if let Some(reason) = node.text().filter(|_| code == "reason") {
             let class = ErrorClass::Tool(reason.into());
             errors.push(Reason {
                 reason: reason.into(),
@@ -216,21 +219,25 @@ fn errors(section: &Section, found: &mut Vec<Diagnostic>) -> Vec<Reason> {
             });
             continue;
         }
-        let Some(entry) = Section::new("an entry of `errors`", node, &APP_INVALID, found) else {
+        let Some(entry) = Section::new("an entry of `errors`", node, section.code(), found) else {
             continue;
         };
         entry.expect_keys(
-            &["reason", "class", "happened"],
-            &APP_INVALID,
+            &[code, "class", "happened"],
+            section.code(),
             Severity::Warning,
             found,
         );
-        let Some(reason) = entry.required("reason", found) else {
+        let Some(reason) = entry.required(code, found) else {
             continue;
         };
         let class = match entry.get("class") {
             Some(_) => class(&entry, found).unwrap_or_else(|| ErrorClass::Tool("failed".into())),
-            None => ErrorClass::Tool(reason.as_str().into()),
+            None if code == "reason" => ErrorClass::Tool(reason.as_str().into()),
+            None => {
+                entry.required("class", found);
+                continue;
+            }
         };
         let words = |word: &str| match word {
             "no" => Some(false),
@@ -295,7 +302,7 @@ fn effect(section: &Section, has_key: bool, found: &mut Vec<Diagnostic>) -> Opti
     if let Some(node) = section.get("effect") {
         let message = "`effect: effect` says that each call counts, and `key` that a repetition does not; the tool is \
                        taken as `idempotent`";
-        let mut finding = Diagnostic::new(&APP_INVALID, node.span, message);
+        let mut finding = Diagnostic::new(section.code(), node.span, message);
         finding.severity = Severity::Warning;
         found.push(
             finding.help(
@@ -312,10 +319,10 @@ fn key(
     arguments: &Arguments,
     found: &mut Vec<Diagnostic>,
 ) -> Option<(Duration, Option<Arc<str>>)> {
-    let entry = Section::new("`key`", section.get("key")?, &APP_INVALID, found)?;
+    let entry = Section::new("`key`", section.get("key")?, section.code(), found)?;
     if let Some(per) = entry.get("per") {
         let message = "`per` of `key` is gone: all attempts of one execution carry the same key";
-        let mut finding = Diagnostic::new(&APP_INVALID, per.span, message).help("leave it out");
+        let mut finding = Diagnostic::new(section.code(), per.span, message).help("leave it out");
         if per.text() == Some("execution") {
             finding.severity = Severity::Warning;
         }
@@ -323,7 +330,7 @@ fn key(
     }
     entry.expect_keys(
         &["argument", "ttl", "per"],
-        &APP_INVALID,
+        section.code(),
         Severity::Warning,
         found,
     );
@@ -356,7 +363,7 @@ fn resource(section: &Section, known: &Known, found: &mut Vec<Diagnostic>) -> Op
     let span = section.get("resource")?.span;
     for part in template.split('{').skip(1) {
         match part.split_once('}') {
-            Some((name, _)) => known.expect(name, "resource", span, found),
+            Some((name, _)) => known.expect(section.code(), (name, "resource"), span, found),
             None => section.report(
                 span,
                 format!("`resource` has `{{` without `}}`: `{template}`"),
@@ -378,21 +385,27 @@ impl Known<'_> {
     fn named(&self, section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Vec<Arc<str>> {
         let mut names = Vec::new();
         for (name, span) in section.texts(key, found) {
-            self.expect(&name, key, span, found);
+            self.expect(section.code(), (&name, key), span, found);
             names.push(name.into());
         }
         names
     }
 
     /// Reports a name that is no argument. A path such as `order.id` begins with one.
-    fn expect(&self, name: &str, key: &str, span: Span, found: &mut Vec<Diagnostic>) {
+    fn expect(
+        &self,
+        code: &'static Code,
+        (name, key): (&str, &str),
+        span: Span,
+        found: &mut Vec<Diagnostic>,
+    ) {
         let first = name.split(['.', '[']).next().unwrap_or(name);
         let names = || self.parameters.iter().map(|parameter| &*parameter.name);
         if self.extra || names().any(|known| known == first) {
             return;
         }
         let message = format!("`{key}` names `{first}`, which is no parameter");
-        let finding = Diagnostic::new(&APP_INVALID, span, message).available(names());
+        let finding = Diagnostic::new(code, span, message).available(names());
         found.push(match closest(first, names()) {
             Some(near) => finding.help(format!("did you mean `{near}`?")),
             None => finding.help("name a parameter, or list it under `parameters`"),

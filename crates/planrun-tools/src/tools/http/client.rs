@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Transient, Validation};
+use planrun_lang::types::{Denied, ErrorClass, Transient, Validation};
 use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Method, Response, Url};
 use tokio_util::sync::CancellationToken;
@@ -81,6 +81,26 @@ impl HttpClient {
             .run_until_cancelled(whole)
             .await
             .unwrap_or_else(stopped)
+    }
+
+    /// Sends a request whose answer is read in pieces. Redirects are refused: what is meant for one place goes nowhere else.
+    ///
+    /// # Errors
+    /// As for [`HttpClient::send`].
+    pub(in crate::tools) async fn open(&self, request: HttpRequest) -> Result<Response, CallError> {
+        let response = self.once(&request).await?;
+        if !response.status().is_redirection() {
+            return Ok(response);
+        }
+        let message = format!(
+            "{} redirects, and redirects are not followed here",
+            shown(&request.url)
+        );
+        Err(error(
+            ErrorClass::Denied(Denied::Policy),
+            message,
+            Sent::Refused,
+        ))
     }
 
     async fn follow(
@@ -258,47 +278,64 @@ async fn read(
     events: &mut EventSender,
 ) -> Result<HttpResponse, CallError> {
     let total = response.content_length();
-    let (status, headers, place) = (
-        response.status().as_u16(),
-        response.headers().clone(),
-        shown(response.url()),
-    );
-    let too_large = || {
-        let message = format!("{place} answered with more than {most_bytes} bytes");
-        Err(error(
-            ErrorClass::Validation(Validation::Result),
-            message,
-            Sent::Answered,
-        ))
-    };
+    let body = body(&mut response, most_bytes, |bytes| {
+        tell_progress(events, bytes, total);
+    })
+    .await?;
+    Ok(HttpResponse {
+        status: response.status().as_u16(),
+        headers: response.headers().clone(),
+        body,
+    })
+}
+
+/// The whole body of a response, with how much of it has come so far.
+///
+/// # Errors
+/// Where it breaks off, or is longer than that.
+pub(in crate::tools) async fn body(
+    response: &mut Response,
+    max_bytes: usize,
+    mut told: impl FnMut(usize),
+) -> Result<Vec<u8>, CallError> {
     let mut body = Vec::new();
-    loop {
-        match response.chunk().await {
-            Ok(Some(chunk)) if body.len() + chunk.len() > most_bytes => return too_large(),
-            Ok(Some(chunk)) => {
-                body.extend_from_slice(&chunk);
-                tell_progress(events, body.len(), total);
-            }
-            Ok(None) => {
-                return Ok(HttpResponse {
-                    status,
-                    headers,
-                    body,
-                });
-            }
-            Err(problem) => {
-                let message = format!(
-                    "{place} broke off in the middle of its answer: {}",
-                    told(&problem)
-                );
-                return Err(error(
-                    ErrorClass::Transient(Transient::Network),
-                    message,
-                    Sent::Maybe,
-                ));
-            }
+    while let Some(chunk) = piece(response).await? {
+        let chunk = chunk.as_ref();
+        if body.len() + chunk.len() > max_bytes {
+            return Err(too_large(response.url(), max_bytes));
         }
+        body.extend_from_slice(chunk);
+        told(body.len());
     }
+    Ok(body)
+}
+
+/// The next piece of a body; `None` at its end.
+pub(super) async fn piece(
+    response: &mut Response,
+) -> Result<Option<impl AsRef<[u8]> + use<>>, CallError> {
+    let piece = response.chunk().await;
+    piece.map_err(|problem| {
+        let message = format!(
+            "{} broke off in the middle of its answer: {}",
+            shown(response.url()),
+            told(&problem)
+        );
+        error(
+            ErrorClass::Transient(Transient::Network),
+            message,
+            Sent::Maybe,
+        )
+    })
+}
+
+pub(super) fn too_large(url: &Url, max_bytes: usize) -> CallError {
+    let message = format!("{} answered with more than {max_bytes} bytes", shown(url));
+    error(
+        ErrorClass::Validation(Validation::Result),
+        message,
+        Sent::Answered,
+    )
 }
 
 /// A body that is complete needs no progress.

@@ -3,6 +3,7 @@
 mod answer;
 mod client;
 mod content;
+mod event_stream;
 mod fetch;
 pub mod parameter;
 pub mod path;
@@ -10,9 +11,10 @@ pub mod percent;
 mod status;
 
 pub(in crate::tools) use answer::{same_host, told};
-pub(in crate::tools) use client::{CONNECT_TIMEOUT, MOST_REDIRECTS, build, shown};
+pub(in crate::tools) use client::{CONNECT_TIMEOUT, MOST_REDIRECTS, body, build, shown};
 pub use client::{HttpClient, HttpRequest, HttpResponse, Limits};
 pub use content::{Content, value};
+pub(in crate::tools) use event_stream::EventStream;
 pub use fetch::{Fetch, fetch_signature};
 pub use status::failure;
 

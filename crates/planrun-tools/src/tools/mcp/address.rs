@@ -1,6 +1,6 @@
 //! Where a server is: a program that speaks over its standard input and output, or a web address.
 
-use std::path::PathBuf;
+use crate::tools::process::Surroundings;
 
 /// Where a server is. Variables of the environment have been filled in.
 #[derive(Clone, PartialEq, Eq)]
@@ -9,11 +9,7 @@ pub enum McpAddress {
     Program {
         /// The program and its arguments as they are written; the program first.
         command: Vec<String>,
-        /// Where a program with a slash is looked for.
-        root: PathBuf,
-        /// What it gets in its environment beside the search path and the home folder.
-        environment: Vec<(String, String)>,
-        folder: PathBuf,
+        surroundings: Surroundings,
     },
     /// A server of streamable HTTP.
     Url {

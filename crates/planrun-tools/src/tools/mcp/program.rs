@@ -1,28 +1,25 @@
 //! A server that is a program: started in a group of its own, with the end of what it writes to its error output.
 
-use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::task::JoinHandle;
 
 use super::McpAddress;
 use crate::host::Host;
-use crate::tools::process_group::ProcessGroup;
+use crate::tools::process::ProcessGroup;
 
 /// How much is kept of what a program writes to its error output, from the end.
 const MAX_ERROR_OUTPUT: usize = 4 * 1024;
 /// How long the last words of a program that could not be used are waited for.
 const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
-/// What a program gets of the environment whoever it is: where programs are, and where their caches and settings are.
-const INHERITED: [&str; 2] = ["PATH", "HOME"];
 
 /// A running program. Dropping it stops it with all that it has started.
 pub(super) struct Program {
     group: ProcessGroup,
-    _child: Child,
+    child: Child,
     /// Where it has an error output.
     errors: Option<ErrorOutput>,
 }
@@ -44,9 +41,7 @@ impl Program {
     pub(super) fn start(address: &McpAddress, host: &dyn Host) -> Result<(Self, Pipes), String> {
         let McpAddress::Program {
             command,
-            root,
-            environment,
-            folder,
+            surroundings,
         } = address
         else {
             return Err("it is no program".to_owned());
@@ -54,26 +49,8 @@ impl Program {
         let Some((name, arguments)) = command.split_first() else {
             return Err("its command is empty".to_owned());
         };
-        let inherited = INHERITED
-            .iter()
-            .filter_map(|name| Some(((*name).to_owned(), host.variable(name)?)));
-        let path = if name.contains('/') {
-            root.join(name)
-        } else {
-            name.into()
-        };
-        let mut command = Command::new(path);
-        command
-            .args(arguments)
-            .current_dir(folder)
-            .env_clear()
-            .envs(inherited)
-            .envs(environment.iter().cloned())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true);
+        let mut command = surroundings.command(name, host);
+        command.args(arguments).kill_on_drop(true);
         let mut child = command.spawn().map_err(|problem| match problem.kind() {
             std::io::ErrorKind::NotFound => format!("there is no program `{name}`"),
             _ => format!("`{name}` cannot be started: {problem}"),
@@ -87,7 +64,7 @@ impl Program {
         });
         let program = Self {
             group: ProcessGroup::of(&child),
-            _child: child,
+            child,
             errors,
         };
         Ok((program, pipes))
@@ -107,7 +84,15 @@ impl Program {
 
     /// Asks it to stop, and waits for that.
     pub(super) async fn stop(mut self) {
-        self.group.stop().await;
+        // What has ended is there until somebody has waited for it.
+        let waiting = async {
+            let _ = self.child.wait().await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = self.group.stop() => {}
+            () = waiting => {}
+        }
     }
 }
 

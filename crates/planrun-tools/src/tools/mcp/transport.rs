@@ -37,18 +37,12 @@ impl Transport for McpTransport {
         match self.server.address() {
             McpAddress::Program {
                 command,
-                root,
-                environment,
-                folder,
+                surroundings,
             } => {
-                let variables = environment.iter().flat_map(|(name, value)| [name, value]);
                 command
                     .iter()
-                    .chain(variables)
-                    .for_each(|part| identity.add(part.as_bytes()));
-                for path in [root, folder] {
-                    identity.add(path.as_os_str().as_encoded_bytes());
-                }
+                    .for_each(|word| identity.add(word.as_bytes()));
+                surroundings.identify(identity);
             }
             McpAddress::Url { url, headers } => {
                 let headers = headers.iter().flat_map(|(name, value)| [name, value]);

@@ -9,8 +9,7 @@ use planrun_lang::types::Signature;
 
 use super::files::{MOST_ENTRIES, MOST_FILE_BYTES};
 use super::http::{CONNECT_TIMEOUT, MOST_BODY_BYTES, MOST_REDIRECTS, failure};
-use super::process::{KEY_VARIABLE, MOST_OUTPUT_BYTES};
-use super::process_group::GRACE;
+use super::process::{GRACE, KEY_VARIABLE, MOST_OUTPUT_BYTES};
 use super::{BUILT_IN, Catalog};
 use crate::host::MemoryHost;
 

@@ -27,6 +27,7 @@ use crate::diag::{Diagnostic, Edit, Near, nearest};
 use crate::source::Span;
 use crate::syntax::canonical_name;
 use crate::types::{Literal, Type};
+use crate::value::shortened;
 
 /// Adds the names that exist, the nearest first, and the edit to it where one is near.
 fn with_names(
@@ -64,11 +65,7 @@ fn with_near(
 /// A type in a message, cut off where it is long. The full one stands in `expected` and `actual`.
 fn short(ty: &Type) -> String {
     const TOLD: usize = 100;
-    let text = ty.to_string();
-    match text.char_indices().nth(TOLD) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(&text)),
-        None => text,
-    }
+    shortened(&ty.to_string(), TOLD)
 }
 
 /// Writes the text that was meant instead of another.

@@ -7,7 +7,11 @@ use crate::diag::{Edit, fix};
 use crate::source::Span;
 use crate::syntax::lower::{Damage, DamageKind};
 use crate::syntax::scan::{Delimiter, STATEMENT_WORDS, Scan, Token, TokenKind};
+use crate::value::shortened;
 use rewrites::Rewriter;
+
+/// How many characters of a token stand in a message.
+const MAX_QUOTED: usize = 24;
 
 /// The place where a damaged text could not be read on.
 pub(super) struct Context<'s> {
@@ -464,7 +468,7 @@ impl<'s> Context<'s> {
                 | DamageKind::StepArm => "the end".to_owned(),
             },
             Some(token) if token.kind == TokenKind::Text => "a text".to_owned(),
-            Some(token) => format!("`{}`", shortened(self.slice(token))),
+            Some(token) => format!("`{}`", shortened(self.slice(token), MAX_QUOTED)),
         }
     }
 
@@ -510,14 +514,4 @@ impl<'s> Context<'s> {
     pub fn slice(&self, token: Token) -> &'s str {
         token.text(self.text)
     }
-}
-
-/// A token that a message can hold.
-fn shortened(text: &str) -> String {
-    const LONGEST: usize = 24;
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    let start: String = text.chars().take(LONGEST).collect();
-    format!("{start}…")
 }

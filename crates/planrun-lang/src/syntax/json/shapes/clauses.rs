@@ -2,210 +2,95 @@
 
 use crate::syntax::settings::RETRY;
 
-use super::{BODY, Choice, Key, Shape, Slot, Word, alone, may, must, shape};
+use super::{BODY, Choice, Key, Shape, Slot, Word};
 
-pub(super) static STEP: &[Key] = &[
-    may("doc", Slot::Text, "What it is for."),
-    must("name", Slot::Name, "The name of its result."),
-];
+pub(super) static STEP: &[Key] = keys! {
+    may "doc": Slot::Text, "What it is for.";
+    must "name": Slot::Name, "The name of its result.";
+};
 
-pub(in crate::syntax::json) static CLAUSES: &[Key] = &[
-    may(
-        "when",
-        Slot::Value,
-        "Only under this condition; else its value is null.",
-    ),
-    may(
-        "after",
-        Slot::Names(Word::Name),
-        "Also wait for these; an empty list drops the order of effects.",
-    ),
-    may("confirm", Slot::Object(&CONFIRM), "Ask a person first."),
-    may(
-        "timeout",
-        Slot::Value,
-        "The longest that one attempt may take, such as 10s.",
-    ),
-    may(
-        "within",
-        Slot::Value,
-        "The longest that the step may take with all attempts, such as 5m.",
-    ),
-    may("retry", Slot::Settings(&RETRY), ""),
-    may(
-        "until",
-        Slot::Object(&UNTIL),
-        "Call again until a condition over its own result holds.",
-    ),
-    may(
-        "cache",
-        Slot::Value,
-        "How long a result may be used again, such as 1h.",
-    ),
-    may(
-        "verify",
-        Slot::Object(&VERIFY),
-        "Look whether the effect has happened.",
-    ),
-    may(
-        "recover",
-        Slot::Objects(&RECOVER),
-        "What to do instead where it fails; the first that matches is taken.",
-    ),
-    may(
-        "undo",
-        Slot::Choice(Choice::Undo),
-        "What takes the effect back.",
-    ),
-];
+pub(in crate::syntax::json) static CLAUSES: &[Key] = keys! {
+    may "when": Slot::Value, "Only under this condition; else its value is null.";
+    may "after": Slot::Names(Word::Name),
+        "Also wait for these; an empty list drops the order of effects.";
+    may "confirm": Slot::Object(&CONFIRM), "Ask a person first.";
+    may "timeout": Slot::Value, "The longest that one attempt may take, such as 10s.";
+    may "within": Slot::Value, "The longest that the step may take with all attempts, such as 5m.";
+    may "retry": Slot::Settings(&RETRY), "";
+    may "until": Slot::Object(&UNTIL), "Call again until a condition over its own result holds.";
+    may "cache": Slot::Value, "How long a result may be used again, such as 1h.";
+    may "verify": Slot::Object(&VERIFY), "Look whether the effect has happened.";
+    may "recover": Slot::Objects(&RECOVER),
+        "What to do instead where it fails; the first that matches is taken.";
+    may "undo": Slot::Choice(Choice::Undo), "What takes the effect back.";
+};
 
-static CONFIRM: Shape = alone(
-    "confirm",
-    "a `confirm`",
-    "A question to a person.",
-    &[&[
-        must("message", Slot::Value, "What is asked."),
-        may("by", Slot::Value, "The role of who answers."),
-        may(
-            "expires",
-            Slot::Value,
-            "How long it is waited for, such as 2d.",
-        ),
-    ]],
-);
+objects! {
+    static CONFIRM = "confirm", "a `confirm`", "A question to a person." => [{
+        must "message": Slot::Value, "What is asked.";
+        may "by": Slot::Value, "The role of who answers.";
+        may "expires": Slot::Value, "How long it is waited for, such as 2d.";
+    }];
+    static UNTIL = "until", "an `until`", "How a read is polled." => [{
+        must "condition": Slot::Value, "Over the step's own result.";
+        must "every": Slot::Value, "How long between two calls, such as 5s.";
+    }];
+    static VERIFY = "verify", "a `verify`", "How to see that an effect has happened." => [{
+        must "call": Slot::Call, "A read.";
+        may "every": Slot::Value, "How long between two looks.";
+        may "within": Slot::Value, "The longest that is looked for.";
+        must "as": Slot::Name, "The name of what the read gives.";
+        must "check": Slot::Value, "Whether it has happened.";
+        may "gives": Slot::Value, "The step's value, from what the read gives.";
+    }];
+    static RECOVER = "recover", "a `recover`", "What to do instead where a step fails." => [{
+        may "classes": Slot::Names(Word::Class), "The error classes; all where it is left out.";
+        may "as": Slot::Name, "The name of the error.";
+        must "then": Slot::Choice(Choice::Action), "What is done instead.";
+    }];
+    pub(in crate::syntax::json) static CALL = "call", "a call", "A call of a tool or a plan." =>
+        [{
+            must "tool": Slot::Callee, "namespace.tool, or the name of a plan of the file";
+            may "arguments": Slot::Arguments, "Values under the names of arguments.";
+        }];
+}
 
-static UNTIL: Shape = alone(
-    "until",
-    "an `until`",
-    "How a read is polled.",
-    &[&[
-        must("condition", Slot::Value, "Over the step's own result."),
-        must(
-            "every",
-            Slot::Value,
-            "How long between two calls, such as 5s.",
-        ),
-    ]],
-);
+pub(super) static ACTIONS: &[Shape] = shapes! {
+    "call", "a `call`", "A call of a tool." => [CALLED];
+    "value", "a `value`", "A value." => [{
+        must "value": Slot::Value, "The value.";
+    }];
+    "do", "a `do`", "Several statements as one value." => [{
+        must "body": BODY, "Up to a yield.";
+    }];
+    "ask", "an `ask`", "A request to an agent, which chooses its own tools." => [AGENT PROMPTED];
+    "infer", "an `infer`", "A model answers with a value of a type." => [PROMPTED];
+    "fail", "a `fail`", "An end." => [FAILURE];
+};
 
-static VERIFY: Shape = alone(
-    "verify",
-    "a `verify`",
-    "How to see that an effect has happened.",
-    &[&[
-        must("call", Slot::Call, "A read."),
-        may("every", Slot::Value, "How long between two looks."),
-        may("within", Slot::Value, "The longest that is looked for."),
-        must("as", Slot::Name, "The name of what the read gives."),
-        must("check", Slot::Value, "Whether it has happened."),
-        may(
-            "gives",
-            Slot::Value,
-            "The step's value, from what the read gives.",
-        ),
-    ]],
-);
+pub(super) static UNDOS: &[Shape] = shapes! {
+    "call", "a `call`", "A call of a tool." => [CALLED];
+    "do", "a `do`", "Several statements." => [{
+        must "body": BODY, "What is done, one after the other.";
+    }];
+};
 
-static RECOVER: Shape = alone(
-    "recover",
-    "a `recover`",
-    "What to do instead where a step fails.",
-    &[&[
-        may(
-            "classes",
-            Slot::Names(Word::Class),
-            "The error classes; all where it is left out.",
-        ),
-        may("as", Slot::Name, "The name of the error."),
-        must(
-            "then",
-            Slot::Choice(Choice::Action),
-            "What is done instead.",
-        ),
-    ]],
-);
+pub(super) static CALLED: &[Key] = keys! {
+    must "call": Slot::Call, "The tool and its arguments.";
+};
 
-pub(in crate::syntax::json) static CALL: Shape = alone(
-    "call",
-    "a call",
-    "A call of a tool or a plan.",
-    &[&[
-        must(
-            "tool",
-            Slot::Callee,
-            "namespace.tool, or the name of a plan of the file",
-        ),
-        may(
-            "arguments",
-            Slot::Arguments,
-            "Values under the names of arguments.",
-        ),
-    ]],
-);
+pub(super) static AGENT: &[Key] = keys! {
+    must "agent": Slot::Name, "The agent.";
+};
 
-const CALL_ACTION: Shape = shape(
-    "call",
-    "a `call`",
-    "A call of a tool.",
-    &[&[must("call", Slot::Call, "The tool and its arguments.")]],
-);
+pub(super) static PROMPTED: &[Key] = keys! {
+    may "prompt": Slot::Value, "What it is asked.";
+    may "arguments": Slot::Arguments,
+        "What goes with the prompt: with, and for a model its name under model.";
+    must "returns": Slot::Type, "The type of its answer.";
+};
 
-pub(super) static ACTIONS: &[Shape] = &[
-    CALL_ACTION,
-    shape(
-        "value",
-        "a `value`",
-        "A value.",
-        &[&[must("value", Slot::Value, "The value.")]],
-    ),
-    shape(
-        "do",
-        "a `do`",
-        "Several statements as one value.",
-        &[&[must("body", BODY, "Up to a yield.")]],
-    ),
-    shape(
-        "ask",
-        "an `ask`",
-        "A request to an agent, which chooses its own tools.",
-        &[AGENT, PROMPTED],
-    ),
-    shape(
-        "infer",
-        "an `infer`",
-        "A model answers with a value of a type.",
-        &[PROMPTED],
-    ),
-    shape("fail", "a `fail`", "An end.", &[FAILURE]),
-];
-
-pub(super) static UNDOS: &[Shape] = &[
-    CALL_ACTION,
-    shape(
-        "do",
-        "a `do`",
-        "Several statements.",
-        &[&[must("body", BODY, "What is done, one after the other.")]],
-    ),
-];
-
-pub(super) static AGENT: &[Key] = &[must("agent", Slot::Name, "The agent.")];
-
-pub(super) static PROMPTED: &[Key] = &[
-    may("prompt", Slot::Value, "What it is asked."),
-    may(
-        "arguments",
-        Slot::Arguments,
-        "What goes with the prompt: with, and for a model its name under model.",
-    ),
-    must("returns", Slot::Type, "The type of its answer."),
-];
-
-pub(super) static FAILURE: &[Key] = &[
-    must(
-        "class",
-        Slot::Word(Word::Class),
-        "The error class, such as denied.policy.",
-    ),
-    may("message", Slot::Message, "What is said."),
-];
+pub(super) static FAILURE: &[Key] = keys! {
+    must "class": Slot::Word(Word::Class), "The error class, such as denied.policy.";
+    may "message": Slot::Message, "What is said.";
+};

@@ -1,156 +1,60 @@
 //! Files and items.
 
-use super::{BODY, Choice, DOC, Shape, Slot, Word, alone, may, must, shape};
+use super::{BODY, Choice, DOC, Shape, Slot, Word};
 
-pub(in crate::syntax::json) static FILE: Shape = alone(
-    "file",
-    "a plan file",
-    "A plan file in its JSON form.",
-    &[&[
-        may(
-            "$schema",
-            Slot::Text,
-            "Where the JSON Schema of this form is, for editors.",
-        ),
-        may("doc", Slot::Text, "What the file is for."),
-        must("items", Slot::Choices(Choice::Item), "In any order."),
-    ]],
-);
+objects! {
+    pub(in crate::syntax::json) static FILE = "file", "a plan file", "A plan file in its JSON form." =>
+        [{
+            may "$schema": Slot::Text, "Where the JSON Schema of this form is, for editors.";
+            may "doc": Slot::Text, "What the file is for.";
+            must "items": Slot::Choices(Choice::Item), "In any order.";
+        }];
+}
 
-pub(super) static ITEMS: &[Shape] = &[
-    shape(
-        "use",
-        "a `use`",
-        "Namespaces of tools that the file calls.",
-        &[
-            DOC,
-            &[must(
-                "namespaces",
-                Slot::Objects(&NAMESPACE),
-                "At least one.",
-            )],
-        ],
-    ),
-    shape(
-        "use_file",
-        "a `use_file`",
-        "The plans of another file, callable as tools.",
-        &[
-            DOC,
-            &[
-                must(
-                    "path",
-                    Slot::Text,
-                    "Relative to this file, such as ./notify.plan.",
-                ),
-                must("as", Slot::Name, "The namespace that its plans get."),
-            ],
-        ],
-    ),
-    shape(
-        "type",
-        "a `type`",
-        "A name for a type.",
-        &[
-            DOC,
-            &[
-                must("name", Slot::Name, "Its name."),
-                must("type", Slot::Type, "What it stands for."),
-            ],
-        ],
-    ),
-    shape(
-        "tool",
-        "a `tool`",
-        "The contract of a tool, over what the catalog says.",
-        &[
-            DOC,
-            &[
-                must("tool", Slot::Tool, "namespace.tool"),
-                may("parameters", Slot::Objects(&PARAMETER), "What it takes."),
-                must("returns", Slot::Type, "What it gives."),
-                may("effect", Slot::Word(Word::Effect), "Its effect class."),
-                may(
-                    "fails",
-                    Slot::Names(Word::Class),
-                    "The names N of the errors tool.N that it may raise.",
-                ),
-                may(
-                    "key",
-                    Slot::Name,
-                    "The argument that takes an idempotency key.",
-                ),
-            ],
-        ],
-    ),
-    shape(
-        "plan",
-        "a `plan`",
-        "A plan.",
-        &[
-            DOC,
-            &[
-                must("name", Slot::Name, "Its name."),
-                may("parameters", Slot::Objects(&PARAMETER), "Its inputs."),
-                may(
-                    "returns",
-                    Slot::Type,
-                    "The type of its reply; inferred where it is left out.",
-                ),
-                must("body", BODY, "Its statements, in order."),
-            ],
-        ],
-    ),
-    shape(
-        "test",
-        "a `test`",
-        "A test of a plan.",
-        &[
-            DOC,
-            &[
-                must("name", Slot::Text, "What it shows."),
-                may(
-                    "namespace",
-                    Slot::Name,
-                    "The file of the plan, where it is another one.",
-                ),
-                must("plan", Slot::Name, "The plan that it runs."),
-                must(
-                    "body",
-                    Slot::Choices(Choice::TestStatement),
-                    "Its lines, in order.",
-                ),
-            ],
-        ],
-    ),
-];
+pub(super) static ITEMS: &[Shape] = shapes! {
+    "use", "a `use`", "Namespaces of tools that the file calls." => [DOC {
+        must "namespaces": Slot::Objects(&NAMESPACE), "At least one.";
+    }];
+    "use_file", "a `use_file`", "The plans of another file, callable as tools." => [DOC {
+        must "path": Slot::Text, "Relative to this file, such as ./notify.plan.";
+        must "as": Slot::Name, "The namespace that its plans get.";
+    }];
+    "type", "a `type`", "A name for a type." => [DOC {
+        must "name": Slot::Name, "Its name.";
+        must "type": Slot::Type, "What it stands for.";
+    }];
+    "tool", "a `tool`", "The contract of a tool, over what the catalog says." => [DOC {
+        must "tool": Slot::Tool, "namespace.tool";
+        may "parameters": Slot::Objects(&PARAMETER), "What it takes.";
+        must "returns": Slot::Type, "What it gives.";
+        may "effect": Slot::Word(Word::Effect), "Its effect class.";
+        may "fails": Slot::Names(Word::Class),
+            "The names N of the errors tool.N that it may raise.";
+        may "key": Slot::Name, "The argument that takes an idempotency key.";
+    }];
+    "plan", "a `plan`", "A plan." => [DOC {
+        must "name": Slot::Name, "Its name.";
+        may "parameters": Slot::Objects(&PARAMETER), "Its inputs.";
+        may "returns": Slot::Type, "The type of its reply; inferred where it is left out.";
+        must "body": BODY, "Its statements, in order.";
+    }];
+    "test", "a `test`", "A test of a plan." => [DOC {
+        must "name": Slot::Text, "What it shows.";
+        may "namespace": Slot::Name, "The file of the plan, where it is another one.";
+        must "plan": Slot::Name, "The plan that it runs.";
+        must "body": Slot::Choices(Choice::TestStatement), "Its lines, in order.";
+    }];
+};
 
-static NAMESPACE: Shape = alone(
-    "namespace",
-    "a namespace",
-    "A namespace of tools.",
-    &[&[
-        must("name", Slot::Name, "Its name in the catalog."),
-        may("as", Slot::Name, "Its name in this file."),
-    ]],
-);
-
-static PARAMETER: Shape = alone(
-    "parameter",
-    "a parameter",
-    "An input of a plan or a tool.",
-    &[&[
-        must("name", Slot::Name, "Its name."),
-        must(
-            "type",
-            Slot::Type,
-            "Its type, such as string, int[] or { a: string }.",
-        ),
-        may(
-            "optional",
-            Slot::Flag,
-            "Whether it may be left out, and is then null.",
-        ),
-        may("default", Slot::Value, "Its value where it is left out."),
-    ]],
-);
+objects! {
+    static NAMESPACE = "namespace", "a namespace", "A namespace of tools." => [{
+        must "name": Slot::Name, "Its name in the catalog.";
+        may "as": Slot::Name, "Its name in this file.";
+    }];
+    static PARAMETER = "parameter", "a parameter", "An input of a plan or a tool." => [{
+        must "name": Slot::Name, "Its name.";
+        must "type": Slot::Type, "Its type, such as string, int[] or { a: string }.";
+        may "optional": Slot::Flag, "Whether it may be left out, and is then null.";
+        may "default": Slot::Value, "Its value where it is left out.";
+    }];
+}

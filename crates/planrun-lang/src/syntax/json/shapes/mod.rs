@@ -1,5 +1,43 @@
 //! The one table of the JSON form: reading, suggestions and the JSON Schema are made from it.
 
+/// Keys of an object: whether each must or may be there, its name, what it holds, and what it is for.
+macro_rules! keys {
+    (@ $group:ident) => { $group };
+    (@ { $($rows:tt)* }) => { keys! { $($rows)* } };
+    (must) => { true };
+    (may) => { false };
+    ($($need:ident $name:literal: $slot:expr, $about:literal;)*) => {
+        &[$(crate::syntax::json::shapes::Key { name: $name, slot: $slot, required: keys!($need), about: $about }),*]
+    };
+}
+
+/// A shape: the name of its kind, what it is called in messages, what it is, and its keys in groups.
+macro_rules! shape {
+    ($one_of:literal, $kind:literal, $called:literal, $about:expr, $($group:tt)+) => {
+        Shape {
+            kind: $kind,
+            called: $called,
+            about: $about,
+            keys: &[$(keys!(@ $group)),+],
+            one_of: $one_of,
+        }
+    };
+}
+
+/// Shapes of which one stands in a place, told apart by `kind`.
+macro_rules! shapes {
+    ($($kind:literal, $called:literal, $about:expr => [$($group:tt)+];)+) => {
+        &[$(shape!(true, $kind, $called, $about, $($group)+)),+]
+    };
+}
+
+/// Shapes that each stand alone in their places.
+macro_rules! objects {
+    ($($visible:vis static $name:ident = $kind:literal, $called:literal, $about:literal => [$($group:tt)+];)+) => {
+        $($visible static $name: Shape = shape!(false, $kind, $called, $about, $($group)+);)+
+    };
+}
+
 mod clauses;
 mod items;
 mod statements;
@@ -210,56 +248,11 @@ impl Word {
     }
 }
 
-const fn must(name: &'static str, slot: Slot, about: &'static str) -> Key {
-    Key {
-        name,
-        slot,
-        required: true,
-        about,
-    }
-}
-
-const fn may(name: &'static str, slot: Slot, about: &'static str) -> Key {
-    Key {
-        name,
-        slot,
-        required: false,
-        about,
-    }
-}
-
-const fn shape(
-    kind: &'static str,
-    called: &'static str,
-    about: &'static str,
-    keys: &'static [&'static [Key]],
-) -> Shape {
-    Shape {
-        kind,
-        called,
-        about,
-        keys,
-        one_of: true,
-    }
-}
-
-/// A shape that stands alone in its places.
-const fn alone(
-    name: &'static str,
-    called: &'static str,
-    about: &'static str,
-    keys: &'static [&'static [Key]],
-) -> Shape {
-    Shape {
-        kind: name,
-        called,
-        about,
-        keys,
-        one_of: false,
-    }
-}
-
 const BODY: Slot = Slot::Choices(Choice::Statement);
 
-static DOC: &[Key] = &[may("doc", Slot::Text, "What it is for.")];
-static WHEN: &[Key] = &[may("when", Slot::Value, "Only under this condition.")];
+static DOC: &[Key] = keys! {
+    may "doc": Slot::Text, "What it is for.";
+};
+static WHEN: &[Key] = keys! {
+    may "when": Slot::Value, "Only under this condition.";
+};

@@ -4,10 +4,9 @@ use serde_json::Value as Json;
 
 use super::kinds::Kinds;
 use super::{Known, KnownField, Verdict};
+use crate::types::schema::validator::QUOTED;
 use crate::types::{Rest, Type, decode, number};
-
-/// What is quoted of a list of values, in characters.
-const QUOTED: usize = 80;
+use crate::value::shortened;
 
 pub(super) fn listed(known: &Known, wanted: &Json) -> Verdict {
     let Json::Array(values) = wanted else {
@@ -28,14 +27,20 @@ pub(super) fn listed(known: &Known, wanted: &Json) -> Verdict {
     if unknown {
         Verdict::Unknown
     } else {
-        Verdict::cannot("enum", format!("must be one of {}", short(wanted)))
+        Verdict::cannot(
+            "enum",
+            format!("must be one of {}", shortened(&wanted.to_string(), QUOTED)),
+        )
     }
 }
 
 pub(super) fn constant(known: &Known, wanted: &Json) -> Verdict {
     match equals(known, wanted) {
         Some(true) => Verdict::Fits,
-        Some(false) => Verdict::cannot("const", format!("must be {}", short(wanted))),
+        Some(false) => Verdict::cannot(
+            "const",
+            format!("must be {}", shortened(&wanted.to_string(), QUOTED)),
+        ),
         None => Verdict::Unknown,
     }
 }
@@ -133,13 +138,5 @@ pub(super) fn same(left: &Json, right: &Json) -> Option<bool> {
             true,
         ),
         _ => Some(left == right),
-    }
-}
-
-fn short(json: &Json) -> String {
-    let text = json.to_string();
-    match text.char_indices().nth(QUOTED) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
     }
 }

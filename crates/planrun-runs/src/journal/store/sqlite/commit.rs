@@ -8,7 +8,7 @@ use super::nanos;
 use super::queue::{Summary, Target, Work};
 
 /// A longer text of events is cut into more segments, since readers hold one at a time.
-const LONGEST_SEGMENT: usize = 256 * 1024;
+const MAX_SEGMENT_BYTES: usize = 256 * 1024;
 
 /// Where one run stands after the transaction, or why it was left out.
 pub(super) type Outcome = Result<Target, JournalError>;
@@ -193,7 +193,7 @@ fn segments<'a>(target: &Target, text: &'a str) -> Vec<Segment<'a>> {
     let (mut chain, mut last) = (target.head, target.last);
     let (mut begin, mut end, mut first) = (0, 0, last + 1);
     for line in text.split_inclusive('\n') {
-        if end > begin && end - begin + line.len() > LONGEST_SEGMENT {
+        if end > begin && end - begin + line.len() > MAX_SEGMENT_BYTES {
             segments.push(Segment {
                 first,
                 last,

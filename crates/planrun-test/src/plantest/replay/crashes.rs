@@ -1,4 +1,4 @@
-//! The deaths of processes that a recorded run had, so that its replay dies in the same places.
+//! The crashes of processes that a recorded run had, so that its replay dies in the same places.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,14 +15,14 @@ type Mark = (&'static str, Arc<str>, u32);
 
 /// The end of a process in the middle of its work.
 #[derive(Clone, Debug, Default)]
-pub struct Death {
+pub struct Crash {
     /// How often each event was written by the process.
     events: BTreeMap<Mark, u32>,
     /// When another process went on, since the beginning of the run; absent where none has.
     next_at: Option<Duration>,
 }
 
-impl Death {
+impl Crash {
     /// One more event of the process that is going to die.
     pub(super) fn write(&mut self, event: &EventKind) {
         if let Some(mark) = mark(event) {
@@ -30,7 +30,7 @@ impl Death {
         }
     }
 
-    /// The death of a process after which another one went on at this time.
+    /// The crash of a process after which another one went on at this time.
     pub(super) fn until(self, next_at: Option<Duration>) -> Self {
         Self { next_at, ..self }
     }
@@ -84,18 +84,18 @@ fn mark(event: &EventKind) -> Option<Mark> {
     Some((event.name().name(), event.path().into(), attempt))
 }
 
-/// The deaths that a replay still has to repeat, and the clock since its beginning.
+/// The crashes that a replay still has to repeat, and the clock since its beginning.
 #[derive(Debug, Default)]
-pub struct Lives {
-    deaths: Mutex<VecDeque<Death>>,
+pub struct Crashes {
+    crashes: Mutex<VecDeque<Crash>>,
     begun: OnceLock<Instant>,
 }
 
-impl Lives {
+impl Crashes {
     #[must_use]
-    pub fn new(deaths: &[Death]) -> Self {
+    pub fn new(crashes: &[Crash]) -> Self {
         Self {
-            deaths: Mutex::new(deaths.iter().cloned().collect()),
+            crashes: Mutex::new(crashes.iter().cloned().collect()),
             begun: OnceLock::new(),
         }
     }
@@ -112,10 +112,10 @@ impl Lives {
 
     /// Has the log of the next process end where that of the run ended, if that process died.
     pub fn arm(&self, log: &MemoryLog) {
-        let Some(mut death) = self.deaths().front().cloned() else {
+        let Some(mut crash) = self.crashes().front().cloned() else {
             return;
         };
-        log.dies_at(move |line| Event::peek(line).is_ok_and(|event| death.reached(&event.kind)));
+        log.dies_at(move |line| Event::peek(line).is_ok_and(|event| crash.reached(&event.kind)));
     }
 
     /// Returns when another process went on, which is late for the one before it: with another plan it may never have
@@ -127,12 +127,12 @@ impl Lives {
         }
     }
 
-    /// After a death: waits until another process goes on. False where none has.
+    /// After a crash: waits until another process goes on. False where none has.
     pub async fn next(&self) -> bool {
-        let Some(death) = self.deaths().pop_front() else {
+        let Some(crash) = self.crashes().pop_front() else {
             return false;
         };
-        match death.next_at {
+        match crash.next_at {
             Some(next) => {
                 self.sleep_until(next).await;
                 true
@@ -142,15 +142,15 @@ impl Lives {
     }
 
     fn next_at(&self) -> Option<Duration> {
-        self.deaths().front().and_then(|death| death.next_at)
+        self.crashes().front().and_then(|crash| crash.next_at)
     }
 
     async fn sleep_until(&self, moment: Duration) {
         tokio::time::sleep(moment.saturating_sub(self.elapsed())).await;
     }
 
-    fn deaths(&self) -> MutexGuard<'_, VecDeque<Death>> {
+    fn crashes(&self) -> MutexGuard<'_, VecDeque<Crash>> {
         // Nothing panics while it holds the lock, so what is behind a poisoned one is whole.
-        self.deaths.lock().unwrap_or_else(PoisonError::into_inner)
+        self.crashes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,24 +1,34 @@
 //! `planrun.lock`: the contracts that plans are checked against, pinned so that a change of a server is seen before it acts.
 
-use std::collections::BTreeMap;
+mod pinned;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::types::Effect;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use serde_json::value::RawValue;
 
 use super::{OfferedServer, OfferedTool};
+
+pub use pinned::Pinned;
 
 /// The version of the file's format.
 const VERSION: u32 = 1;
 
+/// What stands in the text of a lock before the digest of all the rest of it. A text that fits its digest is what planrun has
+/// written, and no tool of it has to be held against its own before a plan uses it.
+const INTEGRITY: &str = "\n  \"integrity\": \"";
+/// What stands behind the digest.
+const INTEGRITY_END: &str = "\",";
+
 /// The pinned contracts of a project, by server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Lock {
     version: u32,
     pub servers: BTreeMap<String, LockedServer>,
     /// What results looked like that no contract describes, by the dotted names of tools.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub observed: BTreeMap<String, ObservedResults>,
 }
 
@@ -33,14 +43,13 @@ pub struct ObservedResults {
 }
 
 /// The pinned contracts of one server.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LockedServer {
     /// What the server called itself when it was pinned.
     pub server: String,
     #[serde(rename = "server_version")]
     pub version: String,
-    pub tools: BTreeMap<String, LockedTool>,
+    pub tools: BTreeMap<String, Pinned>,
 }
 
 /// A pinned contract.
@@ -77,6 +86,26 @@ pub enum LockError {
 #[derive(Deserialize)]
 struct Head {
     version: u32,
+}
+
+/// The file as it is written, the tools as text.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    version: u32,
+    #[serde(default, rename = "integrity")]
+    _integrity: serde::de::IgnoredAny,
+    servers: BTreeMap<String, WrittenServer>,
+    #[serde(default)]
+    observed: BTreeMap<String, ObservedResults>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenServer {
+    server: String,
+    server_version: String,
+    tools: BTreeMap<String, Box<RawValue>>,
 }
 
 impl Default for Lock {
@@ -141,7 +170,7 @@ impl LockedServer {
             let before = self.tools.get(&name);
             pinned.accepted =
                 before.is_some_and(|tool| tool.accepted && tool.has_contract_of(&pinned));
-            (name, pinned)
+            (name, pinned.into())
         });
         Self {
             server: offered.name,
@@ -155,29 +184,80 @@ impl Lock {
     /// The name of the file, beside `planrun.yaml`.
     pub const FILE: &str = "planrun.lock";
 
-    /// Reads the text of a lock file.
+    /// Reads the text of a lock file. A contract is read when somebody looks at it, where the text fits its digest.
     ///
     /// # Errors
     /// Where it is none, is of a newer planrun, or does not fit its own hashes.
     pub fn parse(text: &str) -> Result<Self, LockError> {
         let malformed = |problem: serde_json::Error| LockError::Malformed(problem.to_string());
-        let head: Head = serde_json::from_str(text).map_err(malformed)?;
-        if head.version > VERSION {
-            return Err(LockError::Newer(head.version));
+        let written =
+            serde_json::from_str(text).or_else(|problem| match serde_json::from_str(text) {
+                Ok(Head { version }) if version > VERSION => Err(LockError::Newer(version)),
+                Ok(_) | Err(_) => Err(malformed(problem)),
+            });
+        let written: Written = written?;
+        if written.version > VERSION {
+            return Err(LockError::Newer(written.version));
         }
-        let lock: Self = serde_json::from_str(text).map_err(malformed)?;
-        for (server, locked) in &lock.servers {
-            if let Some((tool, _)) = locked.tools.iter().find(|(_, tool)| !tool.is_intact()) {
-                return Err(LockError::Edited(format!("{server}.{tool}")));
-            }
+        let lock = Self {
+            version: written.version,
+            servers: written.servers.into_iter().map(LockedServer::of).collect(),
+            observed: written.observed,
+        };
+        if !fits_its_digest(text) {
+            lock.hold_against_hashes()?;
         }
         Ok(lock)
+    }
+
+    /// Holds every tool against its own hashes.
+    fn hold_against_hashes(&self) -> Result<(), LockError> {
+        for (server, locked) in &self.servers {
+            for (name, tool) in &locked.tools {
+                let tool = tool.read();
+                let tool = tool.map_err(|problem| LockError::Malformed(problem.to_string()))?;
+                if !tool.is_intact() {
+                    return Err(LockError::Edited(format!("{server}.{name}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same servers with no contracts but those of these tools, by their dotted names.
+    #[must_use]
+    pub fn only(&self, used: &BTreeSet<String>) -> Self {
+        let servers = self.servers.iter().map(|(name, server)| {
+            let tools = server.tools.iter();
+            let tools = tools.filter(|(tool, _)| used.contains(&format!("{name}.{tool}")));
+            let only = LockedServer {
+                server: server.server.clone(),
+                version: server.version.clone(),
+                tools: tools
+                    .map(|(tool, pinned)| (tool.clone(), pinned.clone()))
+                    .collect(),
+            };
+            (name.clone(), only)
+        });
+        let observed = self.observed.iter();
+        let observed = observed.filter(|(tool, _)| used.contains(*tool));
+        Self {
+            version: self.version,
+            servers: servers.collect(),
+            observed: observed
+                .map(|(tool, seen)| (tool.clone(), seen.clone()))
+                .collect(),
+        }
     }
 
     /// The pinned contract of a tool.
     #[must_use]
     pub fn tool(&self, server: &str, tool: &str) -> Option<&LockedTool> {
-        self.servers.get(server)?.tools.get(tool)
+        self.servers
+            .get(server)?
+            .tools
+            .get(tool)
+            .map(|tool| &**tool)
     }
 
     /// The text of the file: sorted, one line for each part of a tool, the same for the same contracts.
@@ -186,8 +266,35 @@ impl Lock {
         // Maps with text keys and plain values have a text.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
+        let digest = blake3::hash(text.as_bytes()).to_hex();
+        if let Some(version) = text.find(',') {
+            text.insert_str(version + 1, &format!("{INTEGRITY}{digest}{INTEGRITY_END}"));
+        }
         text
     }
+}
+
+impl LockedServer {
+    fn of((name, written): (String, WrittenServer)) -> (String, Self) {
+        let tools = written.tools.into_iter();
+        let server = Self {
+            server: written.server,
+            version: written.server_version,
+            tools: tools.map(|(name, text)| (name, Pinned::of(text))).collect(),
+        };
+        (name, server)
+    }
+}
+
+/// Whether the text of a lock is what was written with its digest.
+fn fits_its_digest(text: &str) -> bool {
+    let rest = text.split_once(INTEGRITY);
+    let rest = rest.and_then(|(before, rest)| Some((before, rest.split_once(INTEGRITY_END)?)));
+    rest.is_some_and(|(before, (digest, after))| {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(before.as_bytes()).update(after.as_bytes());
+        hasher.finalize().to_hex().as_str() == digest
+    })
 }
 
 #[cfg(test)]
@@ -214,6 +321,16 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_run_takes_the_contracts_that_it_relies_on() {
+        let schema = json!({ "type": "object" });
+        let lock = locked(LockedServer::default().renewed(server("Searches.", schema)));
+        let used = |path: &str| lock.only(&[path.to_owned()].into());
+        assert_eq!(used("notes.search"), lock);
+        let other = used("notes.other");
+        assert!(other.servers.contains_key("notes") && other.tool("notes", "search").is_none());
+    }
+
     fn locked(server: LockedServer) -> Lock {
         Lock {
             servers: [("notes".to_owned(), server)].into(),
@@ -225,10 +342,7 @@ mod tests {
     fn a_lock_is_read_as_it_was_written_and_notices_an_edit() {
         let schema = json!({ "type": "object", "properties": { "query": { "type": "string" } } });
         let mut pinned = LockedServer::default().renewed(server("Searches notes.", schema));
-        pinned
-            .tools
-            .values_mut()
-            .for_each(|tool| tool.accepted = true);
+        pinned.tools.values_mut().for_each(Pinned::accept);
         let lock = locked(pinned);
         assert_eq!(Lock::parse(&lock.text()), Ok(lock.clone()));
         assert_eq!(
@@ -242,20 +356,38 @@ mod tests {
         );
         let newer = lock.text().replace("\"version\": 1,", "\"version\": 7,");
         assert_eq!(Lock::parse(&newer), Err(LockError::Newer(7)));
+        let other = r#"{"version": 7, "tools": []}"#;
+        assert_eq!(Lock::parse(other), Err(LockError::Newer(7)));
         assert!(matches!(Lock::parse("[]"), Err(LockError::Malformed(_))));
+    }
+
+    #[test]
+    fn contracts_are_read_when_they_are_looked_at_unless_the_text_is_not_as_it_was_written() {
+        let offer = server("Searches notes.", json!({ "type": "object" }));
+        let text = locked(LockedServer::default().renewed(offer)).text();
+        let read = |text: &str| {
+            Lock::parse(text).map(|lock| lock.servers["notes"].tools["search"].is_read())
+        };
+        assert_eq!(read(&text), Ok(false));
+        // As two branches are merged: every tool is as it was pinned.
+        let digest = text.lines().nth(2).unwrap();
+        assert!(digest.starts_with("  \"integrity\": "), "{text}");
+        assert_eq!(read(&text.replacen(digest, "", 1)), Ok(true));
+        assert_eq!(read(&text.replace("1.0.0", "1.0.1")), Ok(true));
+        let wrong = text
+            .replace("\"Searches notes.\"", "7")
+            .replacen(digest, "", 1);
+        assert!(matches!(read(&wrong), Err(LockError::Malformed(_))));
     }
 
     #[test]
     fn what_was_accepted_stays_so_until_the_contract_changes() {
         let schema = json!({ "type": "object" });
         let mut pinned = LockedServer::default().renewed(server("Searches.", schema.clone()));
-        let search = |server: &LockedServer| server.tools["search"].clone();
+        let search = |server: &LockedServer| LockedTool::clone(&server.tools["search"]);
         assert!(search(&pinned).waits_for_acceptance());
         assert_eq!(search(&pinned).class(), Effect::Effect);
-        pinned
-            .tools
-            .values_mut()
-            .for_each(|tool| tool.accepted = true);
+        pinned.tools.values_mut().for_each(Pinned::accept);
         assert_eq!(search(&pinned).class(), Effect::Read);
         let retold = pinned.renewed(server("Searches everything.", schema));
         assert!(

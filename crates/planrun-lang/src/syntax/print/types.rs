@@ -1,24 +1,21 @@
 //! Prints types and patterns.
 
-use super::expressions::{Operand, print_chain};
-use super::printer::{Brackets, Printer};
-use super::texts::print_literal;
+use super::{Operand, Style};
 use crate::source::Span;
 use crate::syntax::ast::{
     FieldType, Name, Pattern, PatternKind, TypeExpr, TypeExprKind, TypeSuffix,
 };
 
-pub(super) fn print_type<'a>(out: &mut Printer<'a>, ty: &'a TypeExpr) {
+pub fn print_type<'a, S: Style<'a>>(out: &mut S, ty: &'a TypeExpr) {
     match &ty.kind {
         TypeExprKind::Name(name) => out.variable(name),
-        TypeExprKind::Literal(literal) => print_literal(out, literal, ty.span),
+        TypeExprKind::Literal(literal) => out.literal(literal, ty.span),
         TypeExprKind::Union(members) => {
-            print_chain(
-                out,
+            out.chain(
                 members
                     .iter()
                     .enumerate()
-                    .map(|(index, ty)| (if index == 0 { "" } else { "| " }, Operand::Type(ty))),
+                    .map(|(index, ty)| (if index == 0 { "" } else { "|" }, Operand::Type(ty))),
             );
         }
         TypeExprKind::Suffixed { base, suffixes } => {
@@ -39,7 +36,7 @@ pub(super) fn print_type<'a>(out: &mut Printer<'a>, ty: &'a TypeExpr) {
         }
         TypeExprKind::Object(fields) => {
             out.list(
-                Brackets::OBJECT,
+                S::OBJECT,
                 ty.span,
                 fields,
                 |field| field.span,
@@ -51,24 +48,24 @@ pub(super) fn print_type<'a>(out: &mut Printer<'a>, ty: &'a TypeExpr) {
             print_type(out, value);
             out.word(">");
         }
-        TypeExprKind::Error => {}
+        TypeExprKind::Error => out.error(),
     }
 }
 
 /// A type that is a member of a union or has a suffix.
-pub(super) fn print_inner_type<'a>(out: &mut Printer<'a>, ty: &'a TypeExpr) {
+fn print_inner_type<'a, S: Style<'a>>(out: &mut S, ty: &'a TypeExpr) {
     if matches!(
         ty.kind,
         TypeExprKind::Union(_) | TypeExprKind::Suffixed { .. }
     ) {
-        out.parenthesised(|out| print_type(out, ty));
+        out.enclosed("(", ")", |out| print_type(out, ty));
     } else {
         print_type(out, ty);
     }
 }
 
 /// A type between the bars of a union.
-pub(super) fn print_member_type<'a>(out: &mut Printer<'a>, ty: &'a TypeExpr) {
+pub(super) fn print_member_type<'a, S: Style<'a>>(out: &mut S, ty: &'a TypeExpr) {
     if matches!(ty.kind, TypeExprKind::Union(_)) {
         print_inner_type(out, ty);
     } else {
@@ -76,30 +73,24 @@ pub(super) fn print_member_type<'a>(out: &mut Printer<'a>, ty: &'a TypeExpr) {
     }
 }
 
-fn print_field_type<'a>(out: &mut Printer<'a>, field: &'a FieldType) {
+fn print_field_type<'a, S: Style<'a>>(out: &mut S, field: &'a FieldType) {
     out.name(&field.name);
     out.word(if field.optional { "?: " } else { ": " });
     print_type(out, &field.ty);
 }
 
-pub(super) fn print_pattern<'a>(out: &mut Printer<'a>, pattern: &'a Pattern) {
+pub fn print_pattern<'a, S: Style<'a>>(out: &mut S, pattern: &'a Pattern) {
     match &pattern.kind {
         PatternKind::Any => out.word("_"),
-        PatternKind::Literal(literal) => print_literal(out, literal, pattern.span),
+        PatternKind::Literal(literal) => out.literal(literal, pattern.span),
         PatternKind::Or(alternatives) => {
-            print_chain(
-                out,
-                alternatives.iter().enumerate().map(|(index, pattern)| {
-                    (
-                        if index == 0 { "" } else { "| " },
-                        Operand::Pattern(pattern),
-                    )
-                }),
-            );
+            out.chain(alternatives.iter().enumerate().map(|(index, pattern)| {
+                (if index == 0 { "" } else { "|" }, Operand::Pattern(pattern))
+            }));
         }
         PatternKind::Object(fields) => {
             out.list(
-                Brackets::OBJECT,
+                S::OBJECT,
                 pattern.span,
                 fields,
                 field_span,

@@ -1,0 +1,48 @@
+//! What planrun adds to calls of tools, beside bare clients at the same servers, and what a large lock adds to a check.
+//!
+//! `cargo bench --bench tools` prints the table of `docs/performance.md`; `… -- lock` and the like measure one part.
+
+mod calls;
+mod lock;
+#[path = "../report/mod.rs"]
+mod report;
+mod servers;
+
+use std::process::ExitCode;
+
+use report::{Parts, Table};
+
+fn main() -> ExitCode {
+    if let Some(delay) = servers::asked_to_serve(&report::arguments()) {
+        return servers::serve_pipe(delay);
+    }
+    report::run(measure)
+}
+
+fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
+    if parts.wants("lock") {
+        Table::head(
+            "`planrun check` of a plan that calls one tool, from start to exit",
+            "5,000 tools pinned",
+            "other",
+        );
+        lock::measure(table)?;
+    }
+    if parts.wants("calls") {
+        Table::head(
+            "calls one after the other, planrun's transport against a bare client",
+            "ours",
+            "other",
+        );
+        calls::measure(table)?;
+    }
+    if parts.wants("connect") {
+        Table::head(
+            "connecting to 20 servers that take 200 ms, against one of them",
+            "20",
+            "1",
+        );
+        calls::connect(table)?;
+    }
+    Ok(())
+}

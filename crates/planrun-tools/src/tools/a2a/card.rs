@@ -1,0 +1,259 @@
+//! What an agent says of itself: where it listens, and what it can do as contracts.
+
+use std::collections::BTreeMap;
+
+use planrun_lang::permission::Permissions;
+use reqwest::Url;
+use serde_json::{Value as Json, json};
+
+use super::wire::{AgentCard, Interface};
+use crate::contract::{OfferedServer, OfferedTool};
+use crate::tools::http::shown;
+
+/// Skills of one agent.
+const MAX_SKILLS: usize = 10_000;
+/// Where the card of an agent is, from its address.
+const WELL_KNOWN: [&str; 2] = [".well-known", "agent-card.json"];
+/// The tool by which an agent is told anything, whatever its skills.
+pub(super) const SEND: &str = "send";
+
+/// Where an agent is. Variables of the environment have been filled in.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AgentAddress {
+    /// The address of its card where it ends with `.json`, else what stands before `/.well-known/agent-card.json`.
+    pub url: String,
+    /// Sent with each request.
+    pub headers: Vec<(String, String)>,
+}
+
+impl std::fmt::Debug for AgentAddress {
+    /// Without values of headers, which may be secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("AgentAddress").field(&self.url).finish()
+    }
+}
+
+impl AgentAddress {
+    /// Where its card is.
+    pub(super) fn card(&self) -> Result<Url, String> {
+        let mut url = Url::parse(&self.url).map_err(|problem| problem.to_string())?;
+        if !url.path().ends_with(".json")
+            && let Ok(mut path) = url.path_segments_mut()
+        {
+            path.pop_if_empty().extend(WELL_KNOWN);
+        }
+        Ok(url)
+    }
+}
+
+/// How an agent is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Binding {
+    JsonRpc,
+    Rest,
+}
+
+/// The place where the agent is called: the first that it names and that is spoken here.
+///
+/// # Errors
+/// Why there is none, in one sentence.
+pub(super) fn interface(
+    card: &AgentCard,
+    at: &Url,
+    elsewhere: Option<&Permissions>,
+) -> Result<(Url, Binding, Option<String>), String> {
+    if card.supported_interfaces.is_empty() {
+        return Err(match &card.protocol_version {
+            Some(version) => format!("it speaks A2A {version}, and 1.0 is spoken here"),
+            None => "its card names no interface".to_owned(),
+        });
+    }
+    let known = card.supported_interfaces.iter();
+    let known = known.filter_map(|one| Some((one, binding(one)?)));
+    let mut refused = None;
+    for (interface, binding) in known {
+        match Url::parse(&interface.url) {
+            Ok(url) if may_be_reached(&url, at, elsewhere) => {
+                let tenant = interface.tenant.clone().filter(|tenant| !tenant.is_empty());
+                return Ok((url, binding, tenant));
+            }
+            Ok(url) => {
+                refused = Some(format!(
+                    "its card, at {}, sends calls to {}; add that host to `allow.net` of planrun.yaml where that is meant",
+                    shown(at),
+                    shown(&url)
+                ));
+            }
+            Err(problem) => refused = Some(format!("its card names no web address: {problem}")),
+        }
+    }
+    Err(refused.unwrap_or_else(|| {
+        let named = card.supported_interfaces.iter();
+        let named = named.map(|one| format!("{} {}", one.protocol_binding, one.protocol_version));
+        let named = named.collect::<Vec<_>>().join(", ");
+        format!("it speaks {named}, and JSONRPC and HTTP+JSON of A2A 1.0 are spoken here")
+    }))
+}
+
+fn binding(interface: &Interface) -> Option<Binding> {
+    let version = &interface.protocol_version;
+    if !version.is_empty() && version != "1" && !version.starts_with("1.") {
+        return None;
+    }
+    match interface.protocol_binding.as_str() {
+        "JSONRPC" => Some(Binding::JsonRpc),
+        "HTTP+JSON" => Some(Binding::Rest),
+        _ => None,
+    }
+}
+
+/// Calls go where the card is. Elsewhere they go only where the project grants that host by name.
+fn may_be_reached(url: &Url, card: &Url, elsewhere: Option<&Permissions>) -> bool {
+    let is_web = matches!(url.scheme(), "http" | "https");
+    let is_granted = || elsewhere.is_some_and(|granted| granted.net(url).is_ok());
+    is_web && (url.origin() == card.origin() || is_granted())
+}
+
+/// The tools of an agent: one for each skill, and [`SEND`].
+pub(super) fn offered(card: AgentCard) -> OfferedServer {
+    let send = OfferedTool {
+        title: Some(card.name.clone()),
+        description: card.description,
+        input: input(),
+        ..OfferedTool::default()
+    };
+    let mut tools = BTreeMap::from([(SEND.to_owned(), send)]);
+    for skill in card.skills.into_iter().take(MAX_SKILLS) {
+        if skill.id.is_empty() {
+            continue;
+        }
+        let examples = skill.examples.iter();
+        let examples = examples.map(|example| format!("\nFor example: {example}"));
+        let description = skill.description.unwrap_or_default() + &examples.collect::<String>();
+        let tool = OfferedTool {
+            title: skill.name,
+            description: Some(description),
+            input: input(),
+            ..OfferedTool::default()
+        };
+        tools.insert(skill.id, tool);
+    }
+    OfferedServer {
+        name: card.name,
+        version: card.version,
+        tools,
+    }
+}
+
+/// What every tool of an agent takes.
+fn input() -> Json {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let bytes = json!({
+        "type": "string", "contentEncoding": "base64", "x-planrun-type": "bytes",
+        "description": "What is in it; or `url`.",
+    });
+    let file = json!({
+        "type": "object",
+        "properties": {
+            "name": text("The name of the file."),
+            "mime": text("Its media type."),
+            "bytes": bytes,
+            "url": text("Where it is; or `bytes`."),
+        },
+        "additionalProperties": false,
+    });
+    json!({
+        "type": "object",
+        "properties": {
+            "text": text("What the agent is told."),
+            "data": { "description": "Structured data for the agent." },
+            "files": { "type": "array", "items": file, "description": "Files for the agent." },
+            "context": text("Calls with the same context belong to one conversation."),
+        },
+        "additionalProperties": false,
+        "minProperties": 1,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use planrun_lang::permission::Grant;
+
+    use super::*;
+    use crate::host::MemoryHost;
+
+    fn chosen(interfaces: Json, net: &[&str]) -> Result<(String, Binding), String> {
+        let card = json!({ "supportedInterfaces": interfaces });
+        let card: AgentCard = serde_json::from_value(card).unwrap();
+        let grant = Grant {
+            net: net.iter().map(|host| (*host).to_owned()).collect(),
+            ..Grant::default()
+        };
+        let permissions = Permissions::new(&grant, Path::new("/"), &MemoryHost::new(1)).unwrap();
+        let at = Url::parse("https://a.example/.well-known/agent-card.json").unwrap();
+        let (url, binding, _) = interface(&card, &at, Some(&permissions))?;
+        Ok((url.to_string(), binding))
+    }
+
+    fn one(url: &str, binding: &str, version: &str) -> Json {
+        json!({ "url": url, "protocolBinding": binding, "protocolVersion": version })
+    }
+
+    #[test]
+    fn the_first_interface_that_is_spoken_and_may_be_reached_is_called() {
+        let grpc = one("https://a.example:1", "GRPC", "1.0");
+        let rest = one("https://a.example/r", "HTTP+JSON", "1.0");
+        let old = one("https://a.example/0", "JSONRPC", "0.3");
+        let away = one("https://b.example/x", "JSONRPC", "1.0");
+        let expected = Ok(("https://a.example/r".to_owned(), Binding::Rest));
+        assert_eq!(chosen(json!([grpc, old, away, rest]), &[]), expected);
+        let told = chosen(json!([away]), &[]).unwrap_err();
+        assert!(told.contains("sends calls to https://b.example/x; add that host to `allow.net`"));
+        let expected = Ok(("https://b.example/x".to_owned(), Binding::JsonRpc));
+        assert_eq!(chosen(json!([away]), &["b.example"]), expected);
+        let told = chosen(json!([grpc, old]), &[]).unwrap_err();
+        assert!(
+            told.starts_with("it speaks GRPC 1.0, JSONRPC 0.3, and"),
+            "{told}"
+        );
+        for away in [
+            "file:///etc/passwd",
+            "https://a.example:444/",
+            "http://a.example/",
+        ] {
+            assert!(
+                chosen(json!([one(away, "JSONRPC", "1.0")]), &[]).is_err(),
+                "{away}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_card_is_at_its_well_known_place_or_where_it_is_named() {
+        let card = |url: &str| {
+            let address = AgentAddress {
+                url: url.to_owned(),
+                headers: Vec::new(),
+            };
+            address.card().unwrap().to_string()
+        };
+        for (url, expected) in [
+            (
+                "https://a.example",
+                "https://a.example/.well-known/agent-card.json",
+            ),
+            (
+                "https://a.example/x/",
+                "https://a.example/x/.well-known/agent-card.json",
+            ),
+            (
+                "https://a.example/x/card.json?a=b",
+                "https://a.example/x/card.json?a=b",
+            ),
+        ] {
+            assert_eq!(card(url), expected);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Agents that speak A2A 1.0: their cards as contracts, and conversations with them as calls.
+
+mod call;
+mod card;
+mod client;
+mod result;
+mod server;
+mod task;
+mod transport;
+mod wire;
+
+pub use card::AgentAddress;
+pub use server::AgentServer;

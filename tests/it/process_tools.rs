@@ -1,0 +1,315 @@
+//! Programs of the project as tools: what reaches them, what comes back, and that nothing of them outlives its call.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use crate::support::{Output, folder, planrun};
+
+/// A project whose namespace `text` is a script, with these tools and further settings of the program.
+fn project(script: &str, settings: &str, tools: &str, call: &str) -> TempDir {
+    let plan = format!(
+        "use text\n\nplan a(given?: any) -> any {{\n    step given_back = {call}\n    reply given_back\n}}\n"
+    );
+    let configured = format!(
+        "tools:\n  text:\n    process:\n      command: [./bin/text]\n{settings}      tools:\n{tools}"
+    );
+    let place = folder([
+        ("planrun.yaml", configured.as_str()),
+        ("a.plan", &plan),
+        ("bin/text", &format!("#!/bin/sh\n{script}\n")),
+    ]);
+    let program = place.path().join("bin/text");
+    std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    place
+}
+
+fn run(place: &TempDir, arguments: &[&str]) -> Output {
+    planrun(arguments).within(place.path()).run()
+}
+
+fn replied(place: &TempDir) -> Json {
+    let output = run(place, &["run", "a.plan", "--format", "json"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    output.json()["reply"].clone()
+}
+
+/// The only failure of a run, as its class and its message.
+fn failed(place: &TempDir) -> (String, String) {
+    let output = run(place, &["run", "a.plan", "--format", "json"]);
+    assert_eq!(output.status, 1, "{output:?}");
+    let outcome = output.json();
+    let error = outcome["steps"][0]["error"].clone();
+    let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+    (text("class"), text("message"))
+}
+
+const SHOW: &str = r#"        - name: show
+          effect: read
+          parameters: { type: object, properties: { path: { type: string }, max: { type: integer }, tags: { type: array, items: { type: string } } }, required: [path] }
+          arguments: [show, "--max={max}", "{tags}", --, "{path}"]
+"#;
+
+#[test]
+fn the_arguments_of_a_call_are_words_and_no_shell_reads_them() {
+    let words = r#"for word in "$@"; do printf '<%s>' "$word"; done; cat"#;
+    let call = r#"text.show(path: "$(id); * 'x'", tags: ["a b", "-c"])"#;
+    let place = project(words, "", SHOW, call);
+    let expected = "<show><a b><-c><--><$(id); * 'x'>";
+    assert_eq!(replied(&place), json!(expected));
+    let call = r#"text.show(path: "p", max: 3)"#;
+    let place = project(words, "", SHOW, call);
+    assert_eq!(replied(&place), json!("<show><--max=3><--><p>"));
+}
+
+const COUNT: &str = r#"        - name: count
+          description: Counts the words of a text.
+          effect: read
+          parameters: { type: object, properties: { text: { type: string }, least: { type: integer } }, required: [text] }
+          returns: { type: object, properties: { words: { type: integer } }, required: [words] }
+"#;
+
+#[test]
+fn json_goes_in_and_json_of_the_contract_comes_out() {
+    let settings = "      input: stdin\n      output: json\n";
+    let call = r#"text.count(text: "入职 表", least: null)"#;
+    let keep = "cat > given.json; printf '{\"words\": 2}'";
+    let place = project(keep, settings, COUNT, call);
+    let checked = run(&place, &["check", "a.plan"]);
+    assert_eq!(checked.status, 0, "{checked:?}");
+    assert_eq!(replied(&place), json!({ "words": 2 }));
+    let given = std::fs::read_to_string(place.path().join("given.json")).unwrap();
+    assert_eq!(
+        given, r#"{"text":"入职 表"}"#,
+        "what is not given is not there"
+    );
+    for (wrong, told) in [
+        ("printf '{\"words\": \"two\"}'", "words"),
+        ("echo two", "text.count wrote what is no JSON"),
+        (":", "text.count wrote what is no JSON"),
+    ] {
+        let (class, message) = failed(&project(wrong, settings, COUNT, call));
+        assert_eq!(class, "validation.result", "{message}");
+        assert!(message.contains(told), "{message}");
+    }
+}
+
+#[test]
+fn the_text_of_an_argument_is_its_input_and_the_end_of_lines_is_no_output() {
+    let settings = "      input: \"{text}\"\n";
+    let tools = COUNT.replace(
+        "properties: { text: { type: string }, least: { type: integer } }",
+        "properties: { text: { type: string } }",
+    );
+    let tools = tools.replace(
+        "returns: { type: object, properties: { words: { type: integer } }, required: [words] }",
+        "returns: { type: string }",
+    );
+    let place = project(
+        "cat; echo; echo",
+        settings,
+        &tools,
+        "text.count(text: \"a\\n b\")",
+    );
+    assert_eq!(replied(&place), json!("a\n b"));
+    let (class, message) = failed(&project(
+        "printf '\\377'",
+        settings,
+        &tools,
+        "text.count(text: \"a\")",
+    ));
+    assert_eq!(
+        (class.as_str(), message.as_str()),
+        (
+            "validation.result",
+            "text.count wrote what is no UTF-8 text"
+        )
+    );
+}
+
+#[test]
+fn exit_codes_mean_what_the_project_says() {
+    let tools = r#"        - name: pay
+          effect: effect
+          errors:
+            - { exit: 3, class: tool.sold_out }
+            - { exit: 4, class: tool.half_done, happened: maybe }
+"#;
+    let ended = |code: u8| {
+        let script = format!("echo done; echo 'out of luck' >&2; exit {code}");
+        failed(&project(&script, "", tools, "text.pay()"))
+    };
+    let told = |code: u8| format!("text.pay ended with exit code {code}: out of luck");
+    assert_eq!(ended(3), ("tool.sold_out".to_owned(), told(3)));
+    assert_eq!(ended(5), ("tool.failed".to_owned(), told(5)));
+    let (class, message) = ended(4);
+    assert_eq!(class, "unknown_outcome", "{message}");
+    // Nobody knows what a program has done that was killed.
+    let (class, message) = failed(&project("kill -9 $$", "", tools, "text.pay()"));
+    assert_eq!(class, "unknown_outcome", "{message}");
+}
+
+#[test]
+fn a_program_gets_the_variables_that_it_was_given_and_its_key() {
+    let tools = "        - { name: show, effect: effect }\n";
+    let settings = "      env: [TOKEN]\n      cwd: bin\n";
+    let place = project(
+        "env | cut -d= -f1 | sort | tr '\\n' ' '; echo $TOKEN; basename \"$(pwd)\"",
+        settings,
+        tools,
+        "text.show()",
+    );
+    let settings = std::fs::read_to_string(place.path().join("planrun.yaml")).unwrap();
+    std::fs::write(
+        place.path().join("planrun.yaml"),
+        format!("env: [TOKEN]\n{settings}"),
+    )
+    .unwrap();
+    let program = planrun(["run", "a.plan", "--format", "json"]).within(place.path());
+    let output = program
+        .variable("TOKEN", "hunter2-token")
+        .variable("SECRET_WORD", "x")
+        .run();
+    assert_eq!(output.status, 0, "{output:?}");
+    let shown = output.json()["reply"].as_str().unwrap().to_owned();
+    for name in ["HOME", "PATH", "PLANRUN_IDEMPOTENCY_KEY", "TOKEN"] {
+        assert!(shown.contains(name), "{shown}");
+    }
+    assert!(
+        !shown.contains("SECRET_WORD") && !shown.contains("hunter2"),
+        "{shown}"
+    );
+    assert!(shown.ends_with("\nbin"), "{shown}");
+}
+
+#[test]
+fn a_program_keeps_to_its_bounds() {
+    let tools = "        - { name: show, effect: read }\n";
+    let bounded = |script: &str, limits: &str| {
+        let settings = format!("      limits: {limits}\n");
+        failed(&project(
+            script,
+            &settings,
+            tools,
+            "text.show() retry { attempts: 1 }",
+        ))
+    };
+    let (class, message) = bounded("while :; do echo yes; done", "{ output: 64KiB }");
+    assert_eq!(class, "validation.result", "{message}");
+    assert!(
+        message.ends_with("bin/text wrote more than 65536 bytes"),
+        "{message}"
+    );
+    let (class, message) = bounded("sleep 60", "{ time: 300ms }");
+    assert_eq!(class, "transient.timeout", "{message}");
+    assert!(
+        message.ends_with("bin/text has not ended within 300ms"),
+        "{message}"
+    );
+    if cfg!(target_os = "linux") {
+        let hog = "sleep 0.2; x=$(head -c 300000000 /dev/zero | tr '\\0' 'a'); echo ${#x}";
+        let (class, message) = bounded(hog, "{ memory: 64MiB }");
+        assert!(
+            ["tool.failed", "transient.unavailable"].contains(&class.as_str()),
+            "{class}: {message}"
+        );
+    }
+}
+
+#[test]
+fn what_a_program_leaves_running_ends_with_it() {
+    let tools = "        - { name: show, effect: read }\n";
+    let script = "(sleep 1; touch late) & echo done";
+    let place = project(script, "", tools, "text.show()");
+    assert_eq!(replied(&place), json!("done"));
+    let late = place.path().join("late");
+    assert!(!late.exists(), "what holds its outputs is waited for");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert!(!late.exists(), "what it has started outlives it");
+}
+
+#[test]
+fn a_project_that_says_what_may_be_run_says_it_of_these_programs_too() {
+    let tools = "        - { name: show, effect: read }\n";
+    let place = project("echo done", "", tools, "text.show()");
+    let file = place.path().join("planrun.yaml");
+    let settings = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("allow: {{ run: [git] }}\n{settings}")).unwrap();
+    let (class, message) = failed(&place);
+    assert_eq!(class, "denied.policy");
+    assert!(
+        message.contains("add \"./bin/text\" to `allow.run` there"),
+        "{message}"
+    );
+    std::fs::write(&file, format!("allow: {{ run: [./bin/text] }}\n{settings}")).unwrap();
+    assert_eq!(replied(&place), json!("done"));
+}
+
+#[test]
+fn what_is_wrong_is_told_where_it_is() {
+    let tools = r#"        - name: show
+          efect: read
+          parameters: { type: object, properties: { path: { type: string }, lost: { type: string } } }
+          arguments: ["{pth}", "{print"]
+          output: xml
+        - name: show
+          errors: [{ exit: 3 }]
+"#;
+    let settings = "      input: stdout\n      limits: { time: soon, memory: 64 }\n";
+    let place = project("echo", settings, tools, "text.show()");
+    let told = run(&place, &["check", "--format", "short"]).stdout;
+    for expected in [
+        "the tool text.show has no key `efect`",
+        "`{pth}` is no parameter of text.show",
+        "`{print` has a `{` alone; the place of an argument is `{NAME}`, a brace is `{{`",
+        "the parameter `lost` of text.show reaches the program nowhere",
+        "`output` of the tool text.show cannot be `xml`",
+        "an entry of `errors` lacks the key `class`",
+        "the tool text.show is there twice",
+        "`input` is `stdin`, for all arguments as one JSON object, or a text with arguments such as `\"{text}\"`; here is `stdout`",
+        "`time` of `limits` must be a length of time such as 30s, and is `soon`",
+        "`memory` of `limits` must be a size such as 64MiB, and is `64`",
+    ] {
+        assert!(told.contains(expected), "{expected}: {told}");
+    }
+    let both = "tools:\n  text: { a2a: \"http://127.0.0.1:9\", process: { command: [x], tools: [] } }\n  sys: { process: { command: [x], tools: [] } }\n";
+    let place = folder([("planrun.yaml", both), ("a.plan", "plan a() {}\n")]);
+    let told = run(&place, &["check", "--format", "short"]).stdout;
+    assert!(
+        told.contains("the tools `text` are of `a2a` and of `process`"),
+        "{told}"
+    );
+    assert!(
+        told.contains("`sys` is a namespace of planrun itself"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_double_answers_for_a_program_and_no_lock_pins_it() {
+    let test = r#"use "./a.plan" as a
+
+test "counted" for a.a {
+    mock text.count => { words: 7 }
+    expect reply == { words: 7 }
+}
+"#;
+    let place = project(
+        "exit 1",
+        "      input: stdin\n",
+        COUNT,
+        "text.count(text: \"x\")",
+    );
+    std::fs::write(place.path().join("a.plantest"), test).unwrap();
+    let tested = run(&place, &["test", "a.plantest"]);
+    assert_eq!(tested.status, 0, "{tested:?}");
+    assert!(
+        run(&place, &["tools", "list"])
+            .stdout
+            .contains("text.count ")
+    );
+    let locked = run(&place, &["tools", "lock"]);
+    assert_eq!(locked.status, 0, "{locked:?}");
+    assert!(!place.path().join("planrun.lock").exists());
+}
