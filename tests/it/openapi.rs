@@ -259,7 +259,9 @@ env: [USER]
 
 #[test]
 fn tools_are_listed_checked_tried_and_doubled() {
-    let test = r#"test "a double answers" of order {
+    let test = r#"use "./a.plan" as a
+
+test "a double answers" for a.order {
     mock shop.place => { id: "B2", total: 4 }
     mock shop.find => { id: "B2", total: 4 }
     expect reply == "B2"
