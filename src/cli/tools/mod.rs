@@ -3,6 +3,7 @@
 mod diff;
 mod list;
 mod lock;
+mod login;
 mod renewal;
 mod show;
 
@@ -19,7 +20,8 @@ Examples:
   planrun tools show notes.search       its contract, in the language of plans
   planrun tools lock                    connect to the servers and pin what they offer
   planrun tools lock --check            in CI: fail where a server offers something else
-  planrun tools diff                    what has changed at the servers, and which plans that breaks";
+  planrun tools diff                    what has changed at the servers, and which plans that breaks
+  planrun tools login notes             let planrun call a server in your name";
 
 /// Look at the tools of the project, and pin their contracts.
 #[derive(Debug, Args)]
@@ -34,6 +36,7 @@ enum Command {
     Diff(diff::DiffArguments),
     List(list::ListArguments),
     Lock(lock::LockArguments),
+    Login(login::LoginArguments),
     Show(show::ShowArguments),
 }
 
@@ -50,6 +53,7 @@ pub fn run(
         Command::Diff(arguments) => diff::run(arguments, project, terminal),
         Command::List(arguments) => list::run(arguments, project, terminal),
         Command::Lock(arguments) => lock::run(arguments, project, terminal),
+        Command::Login(arguments) => login::run(arguments, project, terminal),
         Command::Show(arguments) => show::run(arguments, project, terminal),
     }
 }

@@ -201,7 +201,10 @@ impl Project {
     }
 
     /// Whether the project's own `allow` lets a server be reached; without one, naming the server does.
-    fn permits(&self, source: &ToolSource, host: &dyn Host) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// One sentence that says what to add where.
+    pub fn permits(&self, source: &ToolSource, host: &dyn Host) -> Result<(), String> {
         let Some(grant) = &self.settings.allow else {
             return Ok(());
         };

@@ -17,13 +17,13 @@ use crate::tools::app::section::Section;
 use crate::tools::app::variables::{self, Filled};
 use crate::tools::app::yaml::{self, Node};
 use crate::tools::app::{App, Findings};
-use crate::tools::mcp::McpAddress;
+use crate::tools::mcp::{McpAddress, OAuth};
 
 /// The kinds of tools that a name in `tools` can have.
 const KINDS: [&str; 4] = ["mcp", "openapi", "a2a", "process"];
 /// Those that nothing reads yet.
 const LATER: [&str; 3] = ["openapi", "a2a", "process"];
-const MCP: [&str; 6] = ["command", "url", "env", "headers", "cwd", "type"];
+const MCP: [&str; 7] = ["command", "url", "auth", "env", "headers", "cwd", "type"];
 
 /// Where the tools of a name come from.
 #[derive(Clone, Debug)]
@@ -248,6 +248,7 @@ impl ServerReader<'_> {
             (None, Some(_)) => McpAddress::Url {
                 url: address(&section, found)?,
                 headers: pairs(&section, "headers", found),
+                oauth: oauth(&section, found),
             },
             (Some(_), Some(url)) => {
                 let message = format!("{what} has a `command` and a `url`");
@@ -351,6 +352,29 @@ fn address(section: &Section, found: &mut Vec<Diagnostic>) -> Option<String> {
     let span = section.get("url").map_or(section.span(), |node| node.span);
     section.report(span, format!("`url` is no web address: {problem}"), found);
     None
+}
+
+/// `auth: oauth`, or `auth: { oauth: { client: ID, secret: TEXT, scopes: [SCOPE…] } }`.
+fn oauth(section: &Section, found: &mut Vec<Diagnostic>) -> Option<OAuth> {
+    let node = section.get("auth")?;
+    if node.scalar().as_deref() == Some("oauth") {
+        return Some(OAuth::default());
+    }
+    let Some(written) = node.get("oauth") else {
+        let message = "`auth` can be `oauth` only".to_owned();
+        let help = "a fixed token stands in `headers: { Authorization: \"Bearer ${NAME}\" }`";
+        found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
+        return None;
+    };
+    let own = Section::new("`oauth`", written, &CONFIG_KEY, found)?;
+    let keys = ["client", "secret", "scopes"];
+    own.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
+    let scopes = own.texts("scopes", found).into_iter();
+    Some(OAuth {
+        client: own.text("client", found),
+        secret: own.text("secret", found),
+        scopes: scopes.map(|(scope, _)| scope).collect(),
+    })
 }
 
 /// A mapping from names to texts.

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::OAuth;
+
 /// Where a server is. Variables of the environment have been filled in.
 #[derive(Clone, PartialEq, Eq)]
 pub enum McpAddress {
@@ -19,6 +21,8 @@ pub enum McpAddress {
     Url {
         url: String,
         headers: Vec<(String, String)>,
+        /// Where somebody has to log in to it.
+        oauth: Option<OAuth>,
     },
 }
 
