@@ -18,6 +18,8 @@ use serde_json::Value as Json;
 
 use super::McpServer;
 use super::connection::Connection;
+use super::handler::innermost;
+use super::long_lines::TOO_LONG;
 use super::open_calls::{Elicitation, Registration, Word};
 use super::result::{contents, outcome};
 use super::task::{TaskId, pause};
@@ -154,6 +156,9 @@ impl Call<'_> {
             return self.server.wants_login(challenge).into_call_error();
         }
         match problem {
+            ServiceError::McpError(error) if error.code.0 == TOO_LONG => {
+                broken(&error.message, Sent::Answered)
+            }
             ServiceError::McpError(error) => {
                 let (class, sent) = match error.code {
                     ErrorCode::INVALID_PARAMS => {
@@ -171,8 +176,7 @@ impl Call<'_> {
             }
             other => {
                 let class = ErrorClass::Transient(Transient::Network);
-                let (message, sent) = cause(other);
-                CallError::new(class, message, sent)
+                CallError::new(class, innermost(other), sent(other))
             }
         }
     }
@@ -255,19 +259,17 @@ async fn elicit(params: ElicitRequestParams, events: &mut EventSender) -> Elicit
     }
 }
 
-/// The innermost cause of an error of the transport, which is the one that says something, and whether the request can have
-/// arrived.
-fn cause(problem: &ServiceError) -> (String, Sent) {
-    let mut cause: &dyn std::error::Error = problem;
-    let mut sent = Sent::Maybe;
-    while let Some(inner) = cause.source() {
-        let unsent = inner.downcast_ref::<reqwest::Error>();
+/// Whether a request can have arrived that ended with this error of the transport.
+fn sent(problem: &ServiceError) -> Sent {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(problem);
+    while let Some(error) = cause {
+        let unsent = error.downcast_ref::<reqwest::Error>();
         if unsent.is_some_and(reqwest::Error::is_connect) {
-            sent = Sent::No;
+            return Sent::No;
         }
-        cause = inner;
+        cause = error.source();
     }
-    (cause.to_string(), sent)
+    Sent::Maybe
 }
 
 /// An answer that keeps to no contract.

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::sync::Mutex;
 
 use super::McpAddress;
-use super::handler::{Service, serve};
+use super::handler::{Service, innermost, serve};
 use super::oauth::Refusal;
 use super::open_calls::OpenCalls;
 use super::program::Program;
@@ -55,7 +55,7 @@ struct Known {
 /// Why a server's tools are not known.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ListError {
-    #[error(transparent)]
+    #[error("{}", innermost(.0))]
     Service(#[from] ServiceError),
     #[error("the list has more than {MAX_PAGES} pages or {MAX_TOOLS} tools")]
     Endless,

@@ -85,19 +85,34 @@ impl Refused {
     }
 }
 
-/// Why there is no connection, in one sentence without the text of messages.
+const CLOSED: &str = "it closed the connection before it was ready";
+
+/// Why there is no connection, in one sentence.
 fn why(problem: &ClientInitializeError) -> String {
     match problem {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => why(fallback),
-        ClientInitializeError::ConnectionClosed(_)
-        | ClientInitializeError::TransportError { .. } => {
-            "it closed the connection before it was ready".to_owned()
+        ClientInitializeError::ConnectionClosed(_) => CLOSED.to_owned(),
+        ClientInitializeError::TransportError { error, .. } => {
+            let problem = error.error.downcast_ref::<std::io::Error>();
+            match problem.map(std::io::Error::kind) {
+                Some(std::io::ErrorKind::BrokenPipe) => CLOSED.to_owned(),
+                Some(_) | None => innermost(&*error.error),
+            }
         }
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
             "it speaks no revision of the protocol that is known here".to_owned()
         }
         other => other.to_string(),
     }
+}
+
+/// The innermost cause of an error, which is the one that says something.
+pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
 }
 
 impl ClientHandler for Handler {

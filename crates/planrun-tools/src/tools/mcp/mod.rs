@@ -4,6 +4,7 @@ mod address;
 mod call;
 mod connection;
 mod handler;
+mod long_lines;
 mod oauth;
 mod open_calls;
 mod program;

@@ -9,6 +9,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 use super::McpAddress;
+use super::long_lines::LongLines;
 use crate::host::Host;
 use crate::tools::process_group::ProcessGroup;
 
@@ -22,7 +23,7 @@ const INHERITED: [&str; 2] = ["PATH", "HOME"];
 /// A running program. Dropping it stops it with all that it has started.
 pub(super) struct Program {
     group: ProcessGroup,
-    _child: Child,
+    child: Child,
     /// Where it has an error output.
     errors: Option<ErrorOutput>,
 }
@@ -34,7 +35,7 @@ struct ErrorOutput {
 }
 
 /// The pipes to a program.
-pub(super) type Pipes = (ChildStdout, ChildStdin);
+pub(super) type Pipes = (LongLines<ChildStdout>, ChildStdin);
 
 impl Program {
     /// Starts the program of a server.
@@ -78,7 +79,8 @@ impl Program {
             std::io::ErrorKind::NotFound => format!("there is no program `{name}`"),
             _ => format!("`{name}` cannot be started: {problem}"),
         })?;
-        let pipes = child.stdout.take().zip(child.stdin.take());
+        let output = child.stdout.take().map(LongLines::new);
+        let pipes = output.zip(child.stdin.take());
         let pipes = pipes.ok_or_else(|| format!("`{name}` has no pipes"))?;
         let errors = child.stderr.take().map(|output| {
             let kept = Arc::default();
@@ -87,7 +89,7 @@ impl Program {
         });
         let program = Self {
             group: ProcessGroup::of(&child),
-            _child: child,
+            child,
             errors,
         };
         Ok((program, pipes))
@@ -107,7 +109,15 @@ impl Program {
 
     /// Asks it to stop, and waits for that.
     pub(super) async fn stop(mut self) {
-        self.group.stop().await;
+        // One that has ended and that nobody has waited for still counts as there.
+        let reaping = async {
+            let _ = self.child.wait().await;
+            std::future::pending().await
+        };
+        tokio::select! {
+            () = self.group.stop() => {}
+            () = reaping => {}
+        }
     }
 }
 

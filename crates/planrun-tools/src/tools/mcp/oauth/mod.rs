@@ -12,6 +12,7 @@ use rmcp::transport::auth::{
 };
 
 use self::store::TokenFile;
+use super::handler::innermost;
 use crate::host::Host;
 use crate::tools::credential::Credentials;
 
@@ -139,11 +140,7 @@ pub(super) fn remedy(name: &str, url: &str, challenge: Option<&str>) -> String {
 
 /// The error with its innermost cause, which is the one that says something.
 fn why(error: &AuthError) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    match (error.to_string(), cause.to_string()) {
+    match (error.to_string(), innermost(error)) {
         (outer, inner) if outer == inner => outer,
         (outer, inner) => format!("{outer}: {inner}"),
     }
