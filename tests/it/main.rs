@@ -68,6 +68,7 @@ mod syntax;
 mod systems;
 mod test_report;
 mod tidy;
+mod tool_calls;
 mod tool_contracts;
 mod tools;
 mod tracing;

@@ -4,7 +4,8 @@
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use planrun_tools::contract::{OfferedTool, ToolIndex, suspicions};
+use planrun_lang::lint::suspicions;
+use planrun_tools::contract::{OfferedTool, ToolIndex};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
@@ -139,7 +140,7 @@ fn a_contract_that_changes_is_told_and_claims_anew() {
     assert_eq!(checked.status, 1, "{checked:?}");
     for line in [
         "  notes.echo has changed its description\n",
-        "  notes.count has changed its contract\n",
+        "  notes.count has changed its contract: its result has no declared shape any more\n",
         "  notes.wipe is gone\n",
         "1 of 2 tools say that they only read",
     ] {

@@ -137,7 +137,7 @@ fn what_has_changed_at_a_server_is_told_with_the_plans_that_it_breaks() {
     assert_eq!(told.status, 1, "{told:?}");
     for expected in [
         "notes.echo has changed its contract: it wants `language` now\n",
-        "notes.wipe has changed its contract: the server does not offer it any more\n",
+        "notes.wipe is gone\n",
         "missing-argument",
         "a.plan:4:18",
     ] {
@@ -182,4 +182,65 @@ fn the_page_of_a_broken_contract_says_what_is_so() {
     std::fs::write(place.path().join("a.plan"), plan(page.good)).unwrap();
     let good = run(&place, &["run", "a.plan"]);
     assert_eq!((good.status, &*good.stdout), (0, "x\n"), "{good:?}");
+}
+
+#[test]
+fn what_results_looked_like_is_learned_and_offered_as_a_declaration() {
+    let plan = "use notes\n\nplan a() -> any {\n    step given = notes.environment()\n    reply given.names\n}\n";
+    let Some(place) = project(&calling("notes.environment()")) else {
+        return;
+    };
+    assert_eq!(run(&place, &["tools", "learn"]).status, 0);
+    assert_eq!(run(&place, &["run", "a.plan"]).status, 0);
+    let learned = run(&place, &["tools", "learn"]);
+    assert_eq!(
+        (learned.status, &*learned.stdout),
+        (0, "notes.environment: string[] (1 seen)\n")
+    );
+    let lock = std::fs::read_to_string(place.path().join("planrun.lock")).unwrap();
+    assert!(
+        lock.contains("\"observed\"") && !lock.contains("\"PATH\""),
+        "kinds, and no values: {lock}"
+    );
+
+    std::fs::write(place.path().join("a.plan"), plan).unwrap();
+    let checked = run(&place, &["check", "a.plan", "--format", "json"]).json();
+    let found: Vec<(&str, &str)> = checked["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| {
+            (
+                found["code"].as_str().unwrap(),
+                found["severity"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("observed-read", "note"),
+            ("effect-unknown", "note"),
+            ("observed-read", "warning")
+        ],
+        "{checked}"
+    );
+
+    std::fs::write(
+        place.path().join("a.plan"),
+        plan.replace("given.names", "given[0]"),
+    )
+    .unwrap();
+    let fixed = run(&place, &["check", "a.plan", "--unsafe-fix"]);
+    assert_eq!(fixed.status, 0, "{fixed:?}");
+    let declared = std::fs::read_to_string(place.path().join("a.plan")).unwrap();
+    assert!(
+        declared.contains("tool notes.environment() -> string[]"),
+        "{declared}"
+    );
+    assert_eq!(
+        run(&place, &["check", "a.plan", "--deny", "warnings"]).status,
+        0
+    );
+    assert_eq!(run(&place, &["run", "a.plan"]).status, 0);
 }

@@ -113,23 +113,8 @@ fn interrupted(
                 Exit::Fine
             }
         }
-        Interruption::Failed(error) if error.class == ErrorClass::Denied(Denied::Contract) => {
-            terminal.say(&format!(
-                "the run {run} is paused there; `{}` shows what has changed; once `{}` has pinned that, `{}` takes it up \
-                 with the plan that fits it, and `{}` ends the run",
-                terminal.command("tools diff"),
-                terminal.command("tools lock"),
-                terminal.command(&format!("runs patch {run} PLAN --resume")),
-                terminal.command(&format!("runs cancel {run}"))
-            ));
-            Exit::Paused
-        }
-        Interruption::Failed(_) => {
-            terminal.say(&format!(
-                "the run {run} is paused there; `{}` does it again, `{}` ends the run",
-                terminal.command(&format!("runs resume {run}")),
-                terminal.command(&format!("runs cancel {run}"))
-            ));
+        Interruption::Failed(error) => {
+            tell_failed(run, error, terminal);
             Exit::Paused
         }
         Interruption::Waiting { events, .. } => {
@@ -142,6 +127,24 @@ fn interrupted(
             Exit::Paused
         }
     }
+}
+
+/// How a run goes on that is paused because something has failed.
+fn tell_failed(run: &str, error: &StepError, terminal: Terminal) {
+    let end = terminal.command(&format!("runs cancel {run}"));
+    if error.class == ErrorClass::Denied(Denied::Contract) {
+        return terminal.say(&format!(
+            "the run {run} is paused there; `{}` shows what has changed; once `{}` has pinned that, `{}` takes it up with \
+             the plan that fits it, and `{end}` ends the run",
+            terminal.command("tools diff"),
+            terminal.command("tools lock"),
+            terminal.command(&format!("runs patch {run} PLAN --resume")),
+        ));
+    }
+    terminal.say(&format!(
+        "the run {run} is paused there; `{}` does it again, `{end}` ends the run",
+        terminal.command(&format!("runs resume {run}")),
+    ));
 }
 
 /// The JSON of a run.

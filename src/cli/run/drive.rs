@@ -10,7 +10,7 @@ use super::answer::{self, UpTo};
 use super::listener::Listener;
 use super::record::Recording;
 use crate::cli::arguments::{RunFormat, RunOutput};
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Terminal, deferred};
 use planrun_runs::driver::Silence;
 use planrun_runs::runs::{Error, EventOptions, Planrun, ResumeOptions, Run};
 
@@ -92,6 +92,8 @@ pub fn drive_run(
             (&driven.outcome, continues),
         )?;
     }
+    let folder = &planrun.location().folder;
+    deferred::tell(&**planrun.host(), folder, &driven.outcome)?;
     let exit = answer::print(&driven.outcome, until, output)?;
     written.map(|()| exit)
 }

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::render::visible_line;
+use planrun_lang::lint::suspicions;
 use planrun_lang::types::Effect;
 use planrun_runs::runs::Workspace;
-use planrun_tools::contract::{Lock, LockedServer, suspicions};
+use planrun_tools::contract::{Lock, LockedServer};
 
 use super::renewal::{Renewal, differences};
 use crate::cli::{Exit, Failure, Terminal};
@@ -59,17 +60,28 @@ pub(super) fn run(
         terminal.complain(&visible_line(problem));
     }
     let is_same = **before == lock;
-    if !arguments.check && !is_same {
-        let path = workspace.location.folder.join(Lock::FILE);
-        let written = workspace.host.write_file(&path, lock.text().as_bytes());
-        written.map_err(|problem| {
-            Failure::Environment(format!("{} cannot be written: {problem}", path.display()))
-        })?;
+    if !arguments.check {
+        write(&workspace, &lock)?;
     }
     Ok(match (refused.is_empty(), arguments.check && !is_same) {
         (false, _) => Exit::Environment,
         (true, true) => Exit::Findings,
         (true, false) => Exit::Fine,
+    })
+}
+
+/// Writes the lock of a project where it is another one.
+///
+/// # Errors
+/// Where it cannot be written.
+pub(super) fn write(workspace: &Workspace, lock: &Lock) -> Result<(), Failure> {
+    if *workspace.project.lock == *lock {
+        return Ok(());
+    }
+    let path = workspace.location.folder.join(Lock::FILE);
+    let written = workspace.host.write_file(&path, lock.text().as_bytes());
+    written.map_err(|problem| {
+        Failure::Environment(format!("{} cannot be written: {problem}", path.display()))
     })
 }
 

@@ -1,10 +1,12 @@
 //! `planrun tools`: the tools of a project, and the file that pins their contracts.
 
 mod diff;
+mod learn;
 mod list;
 mod lock;
 mod login;
 mod renewal;
+mod run;
 mod show;
 
 use std::path::Path;
@@ -18,12 +20,14 @@ Examples:
   planrun tools list                    every tool that plans of this project can call
   planrun tools list --query 'customers by name'    those that these words speak of
   planrun tools show notes.search       its contract, in the language of plans
+  planrun tools run notes.search --input '{\"query\": \"plans\"}'    one call
   planrun tools lock                    connect to the servers and pin what they offer
   planrun tools lock --check            in CI: fail where a server offers something else
+  planrun tools learn                   what results looked like that no contract describes
   planrun tools diff                    what has changed at the servers, and which plans that breaks
   planrun tools login notes             let planrun call a server in your name";
 
-/// Look at the tools of the project, and pin their contracts.
+/// Look at the tools of the project, call one, and pin their contracts.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -34,9 +38,11 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Diff(diff::DiffArguments),
+    Learn(learn::LearnArguments),
     List(list::ListArguments),
     Lock(lock::LockArguments),
     Login(login::LoginArguments),
+    Run(run::RunArguments),
     Show(show::ShowArguments),
 }
 
@@ -51,7 +57,9 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     match &arguments.command {
         Command::Diff(arguments) => diff::run(arguments, project, terminal),
+        Command::Learn(arguments) => learn::run(arguments, project, terminal),
         Command::List(arguments) => list::run(arguments, project, terminal),
+        Command::Run(arguments) => run::run(arguments, project, terminal),
         Command::Lock(arguments) => lock::run(arguments, project, terminal),
         Command::Login(arguments) => login::run(arguments, project, terminal),
         Command::Show(arguments) => show::run(arguments, project, terminal),

@@ -29,6 +29,7 @@ pub(super) struct ChangedTool<'a> {
 /// How a tool differs from what is pinned.
 pub(super) enum Difference {
     New,
+    Gone,
     Changed(Change),
 }
 
@@ -91,9 +92,9 @@ pub(super) fn differences<'a>(
         };
         Some((tool, difference))
     });
-    let gone = before.tools.iter().filter_map(|(tool, known)| {
+    let gone = before.tools.keys().filter_map(|tool| {
         let is_gone = !after.tools.contains_key(tool);
-        is_gone.then(|| (tool, Difference::Changed(known.change(None))))
+        is_gone.then_some((tool, Difference::Gone))
     });
     now.chain(gone)
         .map(|(tool, difference)| ChangedTool {
@@ -111,6 +112,7 @@ impl ChangedTool<'_> {
         let path = visible_line(&path);
         match &self.difference {
             Difference::New => format!("{path} is new"),
+            Difference::Gone => format!("{path} is gone"),
             Difference::Changed(Change::None) => format!("{path} is the same"),
             Difference::Changed(Change::Documentation) => {
                 format!("{path} has changed its description")
@@ -128,6 +130,7 @@ impl ChangedTool<'_> {
     pub(super) fn word(&self) -> &'static str {
         match &self.difference {
             Difference::New => "new",
+            Difference::Gone => "gone",
             Difference::Changed(Change::None) => "none",
             Difference::Changed(Change::Documentation) => "description",
             Difference::Changed(Change::Compatible) => "compatible",
@@ -140,6 +143,7 @@ impl ChangedTool<'_> {
         match &self.difference {
             Difference::Changed(Change::Broken(why)) => Some(why),
             Difference::New
+            | Difference::Gone
             | Difference::Changed(Change::None | Change::Documentation | Change::Compatible) => {
                 None
             }

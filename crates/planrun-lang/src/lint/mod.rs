@@ -7,11 +7,13 @@ mod allow;
 mod flow;
 mod gate;
 mod least;
+mod observed;
 mod origin;
 mod raises;
 mod reach;
 mod rules;
 mod subject;
+mod suspicion;
 
 use std::path::Path;
 
@@ -24,6 +26,8 @@ use crate::sema::{self, CheckedFile, Files, Policy, Tools};
 use crate::source::{SourceFile, SpanIndex};
 use crate::syntax;
 use subject::Subject;
+
+pub use suspicion::suspicions;
 
 /// What the project says of all its plans.
 #[derive(Clone, Copy)]
@@ -59,6 +63,7 @@ pub fn check_file(
         sema::tidy_removals(source, &mut found);
         checked.diagnostics.extend(found);
     }
+    observed::look(source, (tools, files), &mut checked);
     // Last, so that it sees everything.
     allow::apply(source, &mut checked);
     syntax::json::fit_fixes(source, &mut checked.diagnostics);

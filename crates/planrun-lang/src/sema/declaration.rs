@@ -33,6 +33,30 @@ pub fn declaration(tool: &Signature) -> String {
     )
 }
 
+/// The text of a plan that makes one call and gives what that gives. Its inputs are the arguments with these names, typed as
+/// the tool takes them; what is no argument of it is one all the same, for the check to tell.
+#[must_use]
+pub fn plan_of_call(tool: &Signature, given: &[&str]) -> String {
+    let input = |name: &&str| {
+        let known = tool
+            .parameters
+            .iter()
+            .find(|parameter| *parameter.name == **name);
+        let ty = known.map_or_else(|| Type::Any.to_string(), |known| writable(&known.ty));
+        format!("{}: {ty}", quoted(name))
+    };
+    let argument = |name: &&str| format!("{0}: {0}", quoted(name));
+    let join = |parts: Vec<String>| parts.join(", ");
+    format!(
+        "use {}\n\nplan call({}) -> any {{\n    step result = {}.{}({})\n    reply result\n}}\n",
+        quoted(&tool.namespace),
+        join(given.iter().map(input).collect()),
+        quoted(&tool.namespace),
+        quoted(&tool.name),
+        join(given.iter().map(argument).collect()),
+    )
+}
+
 fn parameter(parameter: &Parameter) -> String {
     let mark = if parameter.required { "" } else { "?" };
     format!(

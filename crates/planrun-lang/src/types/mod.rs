@@ -12,6 +12,7 @@ mod failure_kind;
 mod fit;
 mod mismatch;
 mod number;
+mod observed;
 mod refine;
 mod schema;
 mod sensitive;
@@ -32,6 +33,7 @@ pub use error_class::{Auth, Budget, Denied, ErrorClass, ErrorPattern, Transient,
 pub use failure_kind::FailureKind;
 pub use fit::{Fit, fit};
 pub use mismatch::{Misfit, Mismatch, PathPart};
+pub use observed::{Observed, Shape};
 pub use refine::{Refinement, refine};
 pub(crate) use schema::TYPE_KEYWORD;
 pub use schema::{

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Contract, Effect, Type, to_schema};
+use super::{Contract, Effect, Observed, Type, to_schema};
 use crate::value::Value;
 
 /// How long keys are recognized where a contract does not say.
@@ -28,6 +28,8 @@ pub struct Signature {
     pub extra_arguments: bool,
     /// The result; [`Type::Any`] where the contract says nothing.
     pub returns: Type,
+    /// What its results looked like, where the contract says nothing of them.
+    pub observed: Option<Arc<Observed>>,
     /// The argument that the tool gives back as it is, so that the result has its type.
     pub gives_back: Option<Arc<str>>,
     pub effect: Effect,
@@ -97,6 +99,7 @@ impl Signature {
             parameters: Vec::new(),
             extra_arguments: false,
             returns: Type::Any,
+            observed: None,
             gives_back: None,
             effect: Effect::default(),
             effect_declared: false,

@@ -503,12 +503,11 @@ impl Job {
         } else {
             None
         };
-        let tools = match &mock {
-            Some(server) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
-            None => {
-                let tools = self.tools.take();
-                tools.unwrap_or_else(|| self.workspace.catalog(None))
-            }
+        let asked = self.tools.take();
+        let tools = match (&mock, asked) {
+            (Some(server), _) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
+            (None, Some(asked)) => asked,
+            (None, None) => self.workspace.catalog(None),
         };
         let mut secrets = tools.secrets();
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));

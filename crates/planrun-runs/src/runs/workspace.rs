@@ -1,6 +1,5 @@
 //! A project with its tools, and plans checked against it.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -8,7 +7,7 @@ use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, Severities, Severity, codes};
 use planrun_lang::lint;
 use planrun_lang::permission::Permissions;
-use planrun_lang::sema::{Call, CheckedFile, Files, Plan, Policy, StepKind, Target, Tools};
+use planrun_lang::sema::{CheckedFile, Files, Plan, Policy, Tools};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::{Item, ItemKind};
 use planrun_lang::types::Signature;
@@ -67,7 +66,7 @@ pub struct CheckedPlan {
     pub source: Arc<SourceFile>,
     pub plan: Arc<Plan>,
     /// The tools that were asked for their contracts: a run goes on with their connections.
-    asked: Arc<OnceLock<Arc<Catalog>>>,
+    pub(super) asked: Arc<OnceLock<Arc<Catalog>>>,
     /// Why a run of it would fail in the middle, whatever the data.
     obstacles: Vec<Obstacle>,
 }
@@ -431,50 +430,6 @@ impl CheckedPlan {
         } else {
             Ok(())
         }
-    }
-
-    /// Asks the servers behind the plan whether the contracts of the tools that it calls still are what the plan was checked
-    /// against. A server that cannot be reached says nothing: the steps that call it fail. A run that is started
-    /// afterwards goes on with the same connections.
-    ///
-    /// # Errors
-    /// [`Error::Obstacles`] with a `contract-broken` for each tool whose contract is another one now.
-    pub async fn verify_contracts(&self) -> Result<(), Error> {
-        let tools = self.asked.get_or_init(|| self.workspace.catalog(None));
-        let mut calls: BTreeMap<String, (&Arc<Signature>, Span)> = BTreeMap::new();
-        for plan in self.plan.with_called() {
-            let is_here = plan.source.name() == self.source.name();
-            for step in plan.steps() {
-                if let StepKind::Call(Call {
-                    target: Target::Tool(signature),
-                    span,
-                    ..
-                }) = &step.kind
-                {
-                    let span = if is_here { *span } else { self.plan.span };
-                    calls.entry(signature.path()).or_insert((signature, span));
-                }
-            }
-        }
-        let broken = tools
-            .broken_contracts(calls.values().map(|(signature, _)| *signature))
-            .await;
-        if broken.is_empty() {
-            return Ok(());
-        }
-        tools.close().await;
-        let finding = |(path, why): (String, String)| {
-            let span = calls.get(&path).map_or(self.plan.span, |(_, span)| *span);
-            let message =
-                format!("the contract of `{path}` has changed since it was pinned: {why}");
-            Diagnostic::new(&codes::contracts::CONTRACT_BROKEN, span, message)
-                .help("`planrun tools diff` shows what has changed; `planrun tools lock` pins what the server offers now")
-        };
-        let found = broken.into_iter().map(finding).collect();
-        Err(Error::Obstacles(Box::new(FileReport::new(
-            self.source.clone(),
-            found,
-        ))))
     }
 
     /// The tools of a run of this plan.

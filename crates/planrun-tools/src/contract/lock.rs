@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use planrun_lang::types::Effect;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use super::{OfferedServer, OfferedTool};
 
@@ -16,6 +17,19 @@ const VERSION: u32 = 1;
 pub struct Lock {
     version: u32,
     pub servers: BTreeMap<String, LockedServer>,
+    /// What results looked like that no contract describes, by the dotted names of tools.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub observed: BTreeMap<String, ObservedResults>,
+}
+
+/// What results of a tool looked like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObservedResults {
+    /// How many there were.
+    pub results: u64,
+    /// A JSON Schema of all of them.
+    pub returns: Json,
 }
 
 /// The pinned contracts of one server.
@@ -70,6 +84,7 @@ impl Default for Lock {
         Self {
             version: VERSION,
             servers: BTreeMap::new(),
+            observed: BTreeMap::new(),
         }
     }
 }

@@ -6,11 +6,9 @@ mod documentation;
 mod lock;
 mod offered;
 mod search;
-mod suspicion;
 
 pub use arguments::Arguments;
 pub use change::Change;
-pub use lock::{Lock, LockError, LockedServer, LockedTool};
+pub use lock::{Lock, LockError, LockedServer, LockedTool, ObservedResults};
 pub use offered::{Annotations, OfferedServer, OfferedTool};
 pub use search::ToolIndex;
-pub use suspicion::suspicions;

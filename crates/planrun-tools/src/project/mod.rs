@@ -171,6 +171,7 @@ impl Project {
                 &server.secrets,
             );
         }
+        catalog.observe(&self.lock.observed);
         catalog
     }
 }

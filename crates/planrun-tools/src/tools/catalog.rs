@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use planrun_lang::permission::Permissions;
 use planrun_lang::secrets::Redactor;
-use planrun_lang::types::Signature;
+use planrun_lang::types::{Observed, Signature, Type, from_schema};
 use tokio::task::JoinSet;
 
 use super::app::{App, AppTransport};
@@ -17,7 +17,7 @@ use super::process::{ProcessTool, process_signature};
 use super::server::{PinnedTool, Server};
 use super::system::system_tools;
 use super::transport::Transport;
-use crate::contract::{Change, Lock};
+use crate::contract::{Change, Lock, ObservedResults};
 use crate::host::Host;
 
 /// One tool: what a plan is checked against, and the way to call it.
@@ -164,6 +164,21 @@ impl Catalog {
             .collect();
         broken.sort();
         broken
+    }
+
+    /// Adds what results looked like to the contracts that do not describe them.
+    pub fn observe(&mut self, observed: &BTreeMap<String, ObservedResults>) {
+        for (path, seen) in observed {
+            let tool = path
+                .split_once('.')
+                .and_then(|(namespace, name)| self.namespaces.get_mut(namespace)?.get_mut(name));
+            if let Some(tool) = tool.filter(|tool| tool.signature.returns == Type::Any) {
+                Arc::make_mut(&mut tool.signature).observed = Some(Arc::new(Observed {
+                    returns: from_schema(&seen.returns),
+                    results: seen.results,
+                }));
+            }
+        }
     }
 
     /// Lets go of all servers at once. A call that is made later connects again.

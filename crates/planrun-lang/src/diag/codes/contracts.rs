@@ -21,6 +21,12 @@ pub static UNLOCKED_TOOL: Code =
     Code::error("unlocked-tool", include_str!("pages/unlocked-tool.md"));
 pub static CONTRACT_BROKEN: Code =
     Code::error("contract-broken", include_str!("pages/contract-broken.md"));
+pub static SUSPICIOUS_DESCRIPTION: Code = Code::warning(
+    "suspicious-description",
+    include_str!("pages/suspicious-description.md"),
+);
+pub static OBSERVED_READ: Code =
+    Code::note("observed-read", include_str!("pages/observed-read.md"));
 
 pub(super) static ALL: &[&Code] = &[
     &APP_INVALID,
@@ -32,4 +38,6 @@ pub(super) static ALL: &[&Code] = &[
     &UNIMPLEMENTED_TOOL,
     &UNLOCKED_TOOL,
     &CONTRACT_BROKEN,
+    &SUSPICIOUS_DESCRIPTION,
+    &OBSERVED_READ,
 ];

@@ -25,6 +25,7 @@ mod retry_repeats_effect;
 mod secret_leaks;
 mod secret_literal;
 mod shell_string;
+mod suspicious_description;
 mod too_wide;
 mod unbounded_cost;
 mod undo_missing;
@@ -208,6 +209,10 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         codes: &[&contracts::UNIMPLEMENTED_TOOL],
         look: unimplemented_tool::look,
+    },
+    Rule {
+        codes: &[&contracts::SUSPICIOUS_DESCRIPTION],
+        look: suspicious_description::look,
     },
 ];
 

@@ -91,6 +91,7 @@ fn signature(
     let contract = Signature {
         namespace: shared.namespace.clone(),
         description: section.text("description", found).map(Into::into),
+        observed: None,
         gives_back: None,
         returns: output_schema.as_ref().map_or(Type::Any, from_schema),
         effect: effect.unwrap_or_default(),

@@ -1,0 +1,25 @@
+//! `suspicious-description`: a call of a tool whose description speaks to a model in place of describing the tool.
+
+use std::collections::BTreeSet;
+
+use super::Subject;
+use crate::diag::{Diagnostic, codes};
+use crate::lint::suspicions;
+
+pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let mut told = BTreeSet::new();
+    for (_, call, signature) in subject.calls() {
+        let Some(description) = &signature.description else {
+            continue;
+        };
+        if !told.insert(signature.path()) {
+            continue;
+        }
+        for what in suspicions(description) {
+            let message = format!("the description of `{}` {what}", signature.path());
+            let code = &codes::contracts::SUSPICIOUS_DESCRIPTION;
+            let finding = Diagnostic::new(code, call.span, message);
+            found.push(finding.help("read it with `planrun tools show` before a model does"));
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Contracts of a plan's tools, compared with what their servers offer before a run begins.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use planrun_lang::diag::render::FileReport;
+use planrun_lang::diag::{Diagnostic, codes};
+use planrun_lang::sema::{Call, StepKind, Target};
+use planrun_lang::source::Span;
+use planrun_lang::types::Signature;
+
+use super::{CheckedPlan, Error};
+
+impl CheckedPlan {
+    /// Asks the servers behind the plan whether the contracts of the tools that it calls still are what the plan was checked
+    /// against. A server that cannot be reached says nothing: the steps that call it fail. A run that is started
+    /// afterwards goes on with the same connections.
+    ///
+    /// # Errors
+    /// [`Error::Obstacles`] with a `contract-broken` for each tool whose contract is another one now.
+    pub async fn verify_contracts(&self) -> Result<(), Error> {
+        let tools = self.asked.get_or_init(|| self.workspace.catalog(None));
+        let mut calls: BTreeMap<String, (&Arc<Signature>, Span)> = BTreeMap::new();
+        for plan in self.plan.with_called() {
+            let is_here = plan.source.name() == self.source.name();
+            for step in plan.steps() {
+                if let StepKind::Call(Call {
+                    target: Target::Tool(signature),
+                    span,
+                    ..
+                }) = &step.kind
+                {
+                    let span = if is_here { *span } else { self.plan.span };
+                    calls.entry(signature.path()).or_insert((signature, span));
+                }
+            }
+        }
+        let broken = tools
+            .broken_contracts(calls.values().map(|(signature, _)| *signature))
+            .await;
+        if broken.is_empty() {
+            return Ok(());
+        }
+        tools.close().await;
+        let finding = |(path, why): (String, String)| {
+            let span = calls.get(&path).map_or(self.plan.span, |(_, span)| *span);
+            let message =
+                format!("the contract of `{path}` has changed since it was pinned: {why}");
+            Diagnostic::new(&codes::contracts::CONTRACT_BROKEN, span, message)
+                .help("`planrun tools diff` shows what has changed; `planrun tools lock` pins what the server offers now")
+        };
+        let found = broken.into_iter().map(finding).collect();
+        Err(Error::Obstacles(Box::new(FileReport::new(
+            self.source.clone(),
+            found,
+        ))))
+    }
+}

@@ -1,0 +1,150 @@
+//! Calls that somebody waits for in a file: the file is there before the call is made, and tells how it stands.
+//!
+//! It is named after the run of the call, in a folder that only the user can read, and replaced as a whole. Whatever process
+//! goes on with the run writes there how it left it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use planrun_core::journal::StepError;
+use planrun_core::run::{Interruption, Outcome};
+use planrun_lang::diag::render::escape_json;
+use planrun_lang::protocol::RunState;
+use planrun_lang::types::{Denied, ErrorClass};
+use planrun_runs::runs::{Planrun, Run};
+use planrun_tools::host::Host;
+use planrun_tools::project::own_folder;
+use serde_json::{Map, Value as Json, json};
+
+use super::{Exit, Failure};
+
+/// Writes the file of a run that has begun, and leaves the run to a process of its own. Gives what to tell of it: where the
+/// file is, and what is called.
+///
+/// # Errors
+/// Where the file cannot be written, or no process can be started.
+pub fn begin(
+    planrun: &Planrun,
+    run: Run,
+    (tool, arguments): (&str, Map<String, Json>),
+) -> Result<Json, Failure> {
+    let (id, folder) = (run.id().to_owned(), planrun.location().folder.clone());
+    let host = &**planrun.host();
+    let path = file(&folder, &id);
+    let pending = json!({
+        "status": "pending",
+        "message": "The call has been handed over; this file will hold its result.",
+        "run": id,
+        "tool": tool,
+    });
+    let written = host
+        .make_private_folder(path.parent().unwrap_or(&folder))
+        .and_then(|()| host.write_private_file(&path, text(&pending).as_bytes()));
+    written.map_err(|error| {
+        Failure::Environment(format!("cannot write `{}`: {error}", path.display()))
+    })?;
+    // The run is given back, for the process that makes the call.
+    drop(run);
+    hand_over(&folder, &id).map_err(|error| {
+        // Nobody shall wait for what does not come.
+        let _ = host.remove_file(&path);
+        Failure::Environment(format!(
+            "cannot start the process that makes the call: {error}"
+        ))
+    })?;
+    let path = path.display().to_string();
+    Ok(json!({
+        "status": "pending", "result": path, "run": id, "tool": tool, "input": arguments,
+    }))
+}
+
+/// Starts a process that goes on with a run, and outlives this one.
+fn hand_over(folder: &Path, run: &str) -> std::io::Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    if !folder.as_os_str().is_empty() {
+        command.current_dir(folder);
+    }
+    command
+        .args(["runs", "resume", run])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.spawn().map(drop)
+}
+
+/// Tells how a run stands to whoever waits for it in a file, where somebody does.
+///
+/// # Errors
+/// Where the file cannot be written.
+pub fn tell(host: &dyn Host, folder: &Path, outcome: &Outcome) -> Result<(), Failure> {
+    let path = file(folder, &outcome.run);
+    if host.kind(&path).is_err() {
+        return Ok(());
+    }
+    let (document, _) = envelope(outcome);
+    let written = host.write_private_file(&path, text(&document).as_bytes());
+    written.map_err(|error| {
+        Failure::Environment(format!("cannot write `{}`: {error}", path.display()))
+    })
+}
+
+/// How a call stands, for programs, and the exit code that goes with it.
+#[must_use]
+pub fn envelope(outcome: &Outcome) -> (Json, Exit) {
+    let run = &outcome.run;
+    if let Some(interruption) = &outcome.interruption {
+        let (status, error) = match interruption {
+            Interruption::Failed(error) => ("paused", Some(shown(error))),
+            Interruption::Waiting { .. } if !outcome.questions.is_empty() => {
+                ("awaiting_confirmation", None)
+            }
+            Interruption::Waiting { .. } | Interruption::Reached => ("pending", None),
+            Interruption::Asked | Interruption::Journal(_) => ("interrupted", None),
+        };
+        let questions: Vec<Json> = outcome
+            .questions
+            .iter()
+            .map(|(path, question)| {
+                let answer = format!("planrun runs answer {run} {path}=VALUE --resume");
+                json!({ "path": path, "question": question.text, "answer_with": answer })
+            })
+            .collect();
+        let document = json!({
+            "success": false, "status": status, "run": run, "questions": questions, "error": error,
+        });
+        return (document, Exit::Paused);
+    }
+    if outcome.state == RunState::Completed {
+        let data = outcome.shown_reply().map(|reply| reply.to_json());
+        let document = json!({ "success": true, "status": "done", "run": run, "data": data });
+        return (document, Exit::Fine);
+    }
+    let error = outcome.error.as_deref();
+    let status = match (outcome.state, error.map(|error| &error.class)) {
+        (RunState::Cancelled, _) => "cancelled",
+        (_, Some(ErrorClass::Denied(Denied::Human))) => "rejected",
+        (_, Some(ErrorClass::Expired)) => "expired",
+        _ => "error",
+    };
+    let error = error.map(shown);
+    let document = json!({ "success": false, "status": status, "run": run, "error": error });
+    (document, Exit::Findings)
+}
+
+fn shown(error: &StepError) -> Json {
+    json!({ "code": error.class.to_string(), "message": error.message })
+}
+
+/// Ids of runs are random, and the folder is the user's alone, so nobody else can guess or read it.
+fn file(folder: &Path, run: &str) -> PathBuf {
+    own_folder(folder)
+        .join("results")
+        .join(format!("{run}.json"))
+}
+
+fn text(document: &Json) -> String {
+    let text = serde_json::to_string_pretty(document).unwrap_or_default();
+    escape_json(&text) + "\n"
+}

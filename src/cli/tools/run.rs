@@ -1,0 +1,276 @@
+//! `planrun tools run`: one call of one tool, checked before it is made, and a run like any other.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::nearest;
+use planrun_lang::diag::render::{escape_json, visible_line};
+use planrun_lang::sema::plan_of_call;
+use planrun_lang::source::SourceFile;
+use planrun_runs::driver::Silence;
+use planrun_runs::runs::{
+    CheckedPlan, Error, Inputs, Planrun, ResumeOptions, RunOptions, Workspace,
+};
+use planrun_tools::contract::ToolIndex;
+use planrun_tools::tools::Catalog;
+use serde_json::{Map, Value as Json, json};
+
+use crate::cli::deferred;
+use crate::cli::run::{OutputOptions, drive, wait};
+use crate::cli::{Exit, Failure, Terminal};
+
+/// The largest document of arguments, in bytes.
+const MAX_INPUT: u64 = 64 * 1024 * 1024;
+/// How many names are offered in place of one that means nothing.
+const MAX_SIMILAR: usize = 5;
+
+/// Call one tool.
+///
+/// The arguments are checked before anything is sent. The call is a run of its own: it is journaled, asks where the project
+/// wants a yes, reaches what the `allow` of planrun.yaml lets it, and can be resumed.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// The tool, such as `notes.search`.
+    #[arg(value_name = "TOOL")]
+    tool: String,
+    /// The arguments: a JSON object, `@FILE` for one in a file, `-` for one from standard input.
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    input: String,
+    /// Return at once, and name the file in which the result will be.
+    #[arg(long)]
+    defer: bool,
+    /// How the result is printed.
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    format: Format,
+}
+
+/// How the result of a call is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Format {
+    /// The value.
+    Human,
+    /// One object, also where the call is refused.
+    Json,
+}
+
+/// Why a call is not made.
+struct Refusal {
+    code: &'static str,
+    message: String,
+    suggestion: Option<String>,
+    /// What may have been meant.
+    similar: Vec<String>,
+}
+
+/// A call that may be made.
+struct Call {
+    plan: CheckedPlan,
+    inputs: Inputs,
+    arguments: Map<String, Json>,
+}
+
+pub(super) fn run(
+    arguments: &RunArguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let workspace = Arc::new(Workspace::open(Path::new("-"), project)?);
+    let call = match Call::new(&workspace, arguments)? {
+        Ok(call) => call,
+        Err(refusal) => return refusal.print(arguments.format, terminal),
+    };
+    let planrun = Planrun::at(workspace.host.clone(), workspace.location.clone());
+    if arguments.defer {
+        let run = planrun.start(&call.plan, call.inputs, RunOptions::default())?;
+        let tool = &arguments.tool;
+        let begun = deferred::begin(&planrun, run, (tool, call.arguments))?;
+        print(&begun, terminal)?;
+        return Ok(Exit::Fine);
+    }
+    match wait(call.plan.verify_contracts())? {
+        Err(Error::Obstacles(report)) => {
+            let refusal = report.diagnostics.first().map(Refusal::of);
+            return refusal.map_or(Ok(Exit::Findings), |refusal| {
+                refusal.print(arguments.format, terminal)
+            });
+        }
+        verified => verified?,
+    }
+    match arguments.format {
+        Format::Human => {
+            let output = OutputOptions::plain(terminal);
+            drive(
+                &planrun,
+                (ResumeOptions::default(), None),
+                output,
+                |drive| {
+                    let options = RunOptions {
+                        drive,
+                        ..RunOptions::default()
+                    };
+                    planrun.start(&call.plan, call.inputs, options)
+                },
+            )
+        }
+        Format::Json => {
+            let run = planrun.start(&call.plan, call.inputs, RunOptions::default())?;
+            let outcome = wait(run.drive(&mut Silence))??.outcome;
+            let (document, exit) = deferred::envelope(&outcome);
+            print(&document, terminal)?;
+            Ok(exit)
+        }
+    }
+}
+
+impl Call {
+    fn new(
+        workspace: &Arc<Workspace>,
+        arguments: &RunArguments,
+    ) -> Result<Result<Self, Refusal>, Failure> {
+        let given = match given(&arguments.input)? {
+            Ok(given) => given,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let catalog = workspace.catalog(None);
+        let mut tools = catalog.signatures();
+        let Some(tool) = tools.find(|tool| tool.path() == arguments.tool) else {
+            return Ok(Err(unknown(&arguments.tool, &catalog)));
+        };
+        let names: Vec<&str> = given.keys().map(String::as_str).collect();
+        let text = plan_of_call(tool, &names);
+        let source = SourceFile::new("the call", text);
+        let checked = workspace.clone().checked(source).choose(None)?;
+        let Some(plan) = checked.plan else {
+            let mut found = checked.report.diagnostics.iter();
+            return Ok(Err(found.find(|found| found.is_error()).map_or_else(
+                || {
+                    Refusal::new(
+                        "project",
+                        "the project has errors; `planrun check` shows them",
+                    )
+                },
+                Refusal::of,
+            )));
+        };
+        let ready = plan.ready(true).and_then(|()| plan.inputs(given.clone()));
+        match ready {
+            Ok(inputs) => Ok(Ok(Self {
+                plan,
+                inputs,
+                arguments: given,
+            })),
+            Err(Error::Obstacles(report)) => Ok(Err(report.diagnostics.first().map_or_else(
+                || Refusal::new("obstacle", "the call could not be made"),
+                Refusal::of,
+            ))),
+            Err(Error::Invalid(message)) => Ok(Err(Refusal::new("invalid-argument", &message))),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The arguments as an object.
+fn given(written: &str) -> Result<Result<Map<String, Json>, Refusal>, Failure> {
+    let mut text = String::new();
+    let read =
+        |from: &mut dyn io::Read, text: &mut String| from.take(MAX_INPUT).read_to_string(text);
+    let outcome = match (written, written.strip_prefix('@')) {
+        ("-", _) => read(&mut io::stdin().lock(), &mut text),
+        (_, Some(path)) => File::open(path).and_then(|mut file| read(&mut file, &mut text)),
+        (_, None) => {
+            text.push_str(written);
+            Ok(0)
+        }
+    };
+    outcome.map_err(|error| {
+        Failure::Environment(format!(
+            "cannot read the arguments from `{written}`: {error}"
+        ))
+    })?;
+    // Not the text: it may hold what is secret.
+    Ok(match serde_json::from_str(&text) {
+        Ok(Json::Object(given)) => Ok(given),
+        Ok(_) => Err(Refusal::new(
+            "invalid-input",
+            "the arguments are no JSON object",
+        )),
+        Err(error) => {
+            let (line, column) = (error.line(), error.column());
+            let message = format!("the arguments are no JSON: line {line}, column {column}");
+            Err(Refusal::new("invalid-input", &message))
+        }
+    })
+}
+
+fn unknown(wanted: &str, catalog: &Catalog) -> Refusal {
+    let paths: Vec<String> = catalog.signatures().map(|tool| tool.path()).collect();
+    let near = nearest(wanted, paths.iter().map(String::as_str));
+    let found = ToolIndex::new(catalog.signatures()).find(wanted);
+    let mut similar: Vec<String> = near.iter().map(|near| near.name.to_owned()).collect();
+    for path in found.iter().map(|tool| tool.path()) {
+        if !similar.contains(&path) {
+            similar.push(path);
+        }
+    }
+    similar.truncate(MAX_SIMILAR);
+    let suggestion = match similar.first() {
+        Some(near) => format!("was `{near}` meant?"),
+        None => "`planrun tools list` lists them".to_owned(),
+    };
+    Refusal {
+        suggestion: Some(suggestion),
+        similar,
+        ..Refusal::new("unknown-tool", &format!("there is no tool `{wanted}`"))
+    }
+}
+
+impl Refusal {
+    fn new(code: &'static str, message: &str) -> Self {
+        Self {
+            code,
+            message: message.to_owned(),
+            suggestion: None,
+            similar: Vec::new(),
+        }
+    }
+
+    fn of(found: &Diagnostic) -> Self {
+        let mut similar = found.available.clone();
+        similar.truncate(MAX_SIMILAR);
+        Self {
+            code: found.code.name,
+            message: found.message.clone(),
+            suggestion: found.help.clone(),
+            similar,
+        }
+    }
+
+    fn print(self, format: Format, terminal: Terminal) -> Result<Exit, Failure> {
+        match format {
+            Format::Human => {
+                let suggestion = self.suggestion.map(|words| format!("; {words}"));
+                let text = self.message + &suggestion.unwrap_or_default();
+                Err(Failure::Usage(visible_line(&text).into_owned()))
+            }
+            Format::Json => {
+                let error = json!({
+                    "code": self.code,
+                    "message": self.message,
+                    "suggestion": self.suggestion,
+                    "similar": self.similar,
+                });
+                print(&json!({ "success": false, "error": error }), terminal)?;
+                Ok(Exit::Usage)
+            }
+        }
+    }
+}
+
+fn print(document: &Json, terminal: Terminal) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(document).unwrap_or_default();
+    terminal.print_json(&format!("{}\n", escape_json(&text)))
+}

@@ -1,0 +1,193 @@
+//! `planrun tools run`: one call of one tool from the command line, checked before it is made, at once or for somebody who
+//! waits for it in a file.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use crate::mcp::{calling, calls, project, run};
+use crate::support::{Output, planrun};
+
+fn called(place: &TempDir, tool: &str, input: &str) -> Output {
+    run(
+        place,
+        &["tools", "run", tool, "--input", input, "--format", "json"],
+    )
+}
+
+/// What stands in the file of a deferred call once it is another one than the first; the deadline only keeps a broken test
+/// from waiting for ever.
+fn result(path: &str) -> Json {
+    let read = || serde_json::from_slice::<Json>(&std::fs::read(path).unwrap()).unwrap();
+    let until = Instant::now() + Duration::from_mins(1);
+    while read()["status"] == "pending" && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    read()
+}
+
+#[test]
+fn a_call_is_a_run_whose_result_is_printed() {
+    let Some(place) = project(&calling("notes.echo(text: \"x\")")) else {
+        return;
+    };
+    let plain = run(
+        &place,
+        &[
+            "tools",
+            "run",
+            "notes.echo",
+            "--input",
+            r#"{"text": "你好 'x' \"y\""}"#,
+        ],
+    );
+    assert_eq!(
+        (plain.status, &*plain.stdout),
+        (0, "你好 'x' \"y\"\n"),
+        "{plain:?}"
+    );
+    let document = called(
+        &place,
+        "notes.keep-note",
+        r#"{"text": "$(touch smuggled); x"}"#,
+    )
+    .json();
+    assert_eq!(
+        (&document["success"], &document["data"]),
+        (&json!(true), &json!("ok"))
+    );
+    assert!(!place.path().join("smuggled").exists());
+    assert_eq!(
+        calls(&place)[1]["arguments"]["text"],
+        "$(touch smuggled); x"
+    );
+    std::fs::write(place.path().join("in.json"), r#"{"text": "from a file"}"#).unwrap();
+    let file = run(
+        &place,
+        &["tools", "run", "notes.echo", "--input", "@in.json"],
+    );
+    assert_eq!(file.stdout, "from a file\n");
+    let piped = planrun(["tools", "run", "notes.echo", "--input", "-"]);
+    let piped = piped
+        .within(place.path())
+        .stdin(r#"{"text": "from a pipe"}"#)
+        .run();
+    assert_eq!(piped.stdout, "from a pipe\n");
+    let failed = called(&place, "notes.refuse", "{}");
+    assert_eq!(
+        (failed.status, &failed.json()["error"]["code"]),
+        (1, &json!("tool.failed"))
+    );
+}
+
+#[test]
+fn a_call_that_is_wrong_is_refused_with_what_may_have_been_meant() {
+    let Some(place) = project(&calling("notes.echo(text: \"x\")")) else {
+        return;
+    };
+    let cases = [
+        (
+            "notes.ecko",
+            r#"{"text": "x"}"#,
+            "unknown-tool",
+            "notes.echo",
+        ),
+        (
+            "notes.echo",
+            r#"{"texts": "x"}"#,
+            "unknown-argument",
+            "text",
+        ),
+        ("notes.echo", "{}", "missing-argument", ""),
+        ("notes.echo", r#"{"text": 5}"#, "invalid-argument", ""),
+        ("notes.echo", r#"{"text": "#, "invalid-input", ""),
+        ("notes.echo", "[]", "invalid-input", ""),
+    ];
+    for (tool, input, code, similar) in cases {
+        for more in [&[][..], &["--defer"]] {
+            let arguments = [
+                &["tools", "run", tool, "--input", input, "--format", "json"],
+                more,
+            ];
+            let refused = run(&place, &arguments.concat());
+            let document = refused.json();
+            assert_eq!(
+                (refused.status, &document["success"]),
+                (2, &json!(false)),
+                "{refused:?}"
+            );
+            assert_eq!(document["error"]["code"], code, "{document}");
+            assert!(
+                document["error"]["similar"].to_string().contains(similar),
+                "{document}"
+            );
+        }
+    }
+    assert_eq!(calls(&place), [] as [Json; 0]);
+    assert!(
+        !place.path().join(".planrun/results").exists(),
+        "nobody waits for what is refused"
+    );
+}
+
+#[test]
+fn a_deferred_call_returns_at_once_and_its_file_tells_the_rest() {
+    let Some(place) = project(&calling("notes.echo(text: \"x\")")) else {
+        return;
+    };
+    let deferred = run(
+        &place,
+        &[
+            "tools",
+            "run",
+            "notes.count",
+            "--input",
+            r#"{"text": "abc"}"#,
+            "--defer",
+        ],
+    )
+    .json();
+    assert_eq!(deferred["status"], "pending");
+    assert_eq!(
+        (&deferred["tool"], &deferred["input"]),
+        (&json!("notes.count"), &json!({ "text": "abc" }))
+    );
+    let path = place.path().join(deferred["result"].as_str().unwrap());
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::PermissionsExt::mode(
+            &std::fs::metadata(&path).unwrap().permissions(),
+        );
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    let done = result(path.to_str().unwrap());
+    assert_eq!(
+        (&done["status"], &done["data"]),
+        (&json!("done"), &json!({ "letters": 3 }))
+    );
+}
+
+#[test]
+fn a_deferred_call_that_wants_a_yes_waits_for_it() {
+    for (answer, status) in [("true", "done"), ("false", "rejected")] {
+        let Some(place) = project(&calling("notes.echo(text: \"x\")")) else {
+            return;
+        };
+        let file = place.path().join("planrun.yaml");
+        let settings = std::fs::read_to_string(&file).unwrap() + "confirm: [notes.wipe]\n";
+        std::fs::write(&file, settings).unwrap();
+        let deferred = run(&place, &["tools", "run", "notes.wipe", "--defer"]).json();
+        let path = place.path().join(deferred["result"].as_str().unwrap());
+        let waiting = result(path.to_str().unwrap());
+        assert_eq!(waiting["status"], "awaiting_confirmation", "{waiting}");
+        assert_eq!(calls(&place), [] as [Json; 0]);
+        let id = deferred["run"].as_str().unwrap();
+        let asked = waiting["questions"][0]["path"].as_str().unwrap();
+        let answer = format!("{asked}={answer}");
+        run(&place, &["runs", "answer", id, &answer, "--resume"]);
+        let ended = result(path.to_str().unwrap());
+        assert_eq!(ended["status"], status, "{ended}");
+        assert_eq!(calls(&place).len(), usize::from(status == "done"));
+    }
+}
