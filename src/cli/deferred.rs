@@ -28,7 +28,8 @@ pub fn begin(
     run: Run,
     (tool, arguments): (&str, Map<String, Json>),
 ) -> Result<Json, Failure> {
-    let (id, folder) = (run.id().to_owned(), planrun.location().folder.clone());
+    let folder = planrun.location().folder.clone();
+    let id = run.leave();
     let host = &**planrun.host();
     let path = file(&folder, &id);
     let pending = json!({
@@ -43,8 +44,6 @@ pub fn begin(
     written.map_err(|error| {
         Failure::Environment(format!("cannot write `{}`: {error}", path.display()))
     })?;
-    // The run is given back, for the process that makes the call.
-    drop(run);
     hand_over(&folder, &id).map_err(|error| {
         // Nobody shall wait for what does not come.
         let _ = host.remove_file(&path);

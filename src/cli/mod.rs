@@ -21,6 +21,7 @@ pub mod mock;
 pub mod mutate;
 mod page;
 mod plan_files;
+pub mod plans;
 pub mod progress;
 mod question;
 pub mod review;
@@ -110,6 +111,7 @@ pub enum Command {
     Man(completions::ManArguments),
     Mock(arguments::MockArguments),
     Mutate(mutate::Arguments),
+    Plans(plans::Arguments),
     Run(arguments::RunArguments),
     Runs(runs::Arguments),
     Schema(schema::Arguments),
@@ -167,6 +169,9 @@ fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
         Command::Mock(arguments) => mock::command(arguments),
         Command::Mutate(arguments) => {
             mutate::run(arguments, line.global.project.as_deref(), terminal)
+        }
+        Command::Plans(arguments) => {
+            plans::run(arguments, line.global.project.as_deref(), terminal)
         }
         Command::Run(arguments) => run::run(arguments, line.global.project.as_deref(), terminal),
         Command::Runs(arguments) => runs::run(arguments, line.global.project.as_deref(), terminal),

@@ -146,7 +146,7 @@ mod tests {
             ("tset", &["test"]),
             ("comp", &["completions"]),
             ("lint", &["check"]),
-            ("list", &["runs list", "tools list"]),
+            ("list", &["plans list", "runs list", "tools list"]),
             ("resum", &["runs resume"]),
             ("ls", &["runs list"]),
             ("runs lst", &["list"]),

@@ -48,6 +48,7 @@ mod model;
 mod mutation;
 mod nestools;
 mod orders;
+mod plan_list;
 mod plans;
 mod plantest;
 mod readme;

@@ -12,7 +12,7 @@ use super::record::Recording;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::{Exit, Failure, Terminal, deferred};
 use planrun_runs::driver::Silence;
-use planrun_runs::runs::{Error, EventOptions, Planrun, ResumeOptions, Run};
+use planrun_runs::runs::{Driven, Error, EventOptions, Planrun, ResumeOptions, Run};
 
 /// How a run is shown.
 #[derive(Clone, Copy)]
@@ -76,7 +76,29 @@ pub fn drive_run(
     output: OutputOptions,
 ) -> Result<Exit, Failure> {
     let continues = run.continues();
-    let mut listener = Listener::new(output.format, output.terminal, run.plan());
+    let (driven, written) = listen(planrun, run, cancel, (output.format, output.terminal))?;
+    if let Some(recording) = recording {
+        recording.write(
+            &**planrun.host(),
+            &driven.secrets,
+            (&driven.outcome, continues),
+        )?;
+    }
+    let exit = answer::print(&driven.outcome, until, output)?;
+    written.map(|()| exit)
+}
+
+/// Drives a run to where this process lets go of it, and tells of its way; also why that could not all be told.
+///
+/// # Errors
+/// When the tools cannot be had, or the file in which somebody waits for the result cannot be written.
+pub fn listen(
+    planrun: &Planrun,
+    run: Run,
+    cancel: CancellationToken,
+    (format, terminal): (RunFormat, Terminal),
+) -> Result<(Driven, Result<(), Failure>), Failure> {
+    let mut listener = Listener::new(format, terminal, run.plan());
     let driven = wait(async {
         tokio::spawn(stop_on_interrupt(cancel));
         // It listens from its first turn on, and the run may be told of before the next one.
@@ -85,17 +107,9 @@ pub fn drive_run(
     });
     let written = listener.close();
     let driven = driven??;
-    if let Some(recording) = recording {
-        recording.write(
-            &**planrun.host(),
-            &driven.secrets,
-            (&driven.outcome, continues),
-        )?;
-    }
     let folder = &planrun.location().folder;
     deferred::tell(&**planrun.host(), folder, &driven.outcome)?;
-    let exit = answer::print(&driven.outcome, until, output)?;
-    written.map(|()| exit)
+    Ok((driven, written))
 }
 
 /// How a run has ended, with its events for programs that read them.

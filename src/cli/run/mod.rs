@@ -22,7 +22,7 @@ use planrun_runs::runs::{
     CheckedPlan, Error, Planrun, ResumeOptions, RunOptions, Workspace, real_host,
 };
 
-pub use drive::{OutputOptions, drive, drive_run, wait};
+pub use drive::{OutputOptions, drive, drive_run, listen, wait};
 
 /// Checks and runs a plan, or goes on with a run.
 ///

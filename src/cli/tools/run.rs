@@ -11,7 +11,6 @@ use planrun_lang::diag::nearest;
 use planrun_lang::diag::render::{escape_json, visible_line};
 use planrun_lang::sema::plan_of_call;
 use planrun_lang::source::SourceFile;
-use planrun_runs::driver::Silence;
 use planrun_runs::runs::{
     CheckedPlan, Error, Inputs, Planrun, ResumeOptions, RunOptions, Workspace,
 };
@@ -19,8 +18,9 @@ use planrun_tools::contract::ToolIndex;
 use planrun_tools::tools::Catalog;
 use serde_json::{Map, Value as Json, json};
 
+use crate::cli::arguments::RunFormat;
 use crate::cli::deferred;
-use crate::cli::run::{OutputOptions, drive, wait};
+use crate::cli::run::{OutputOptions, drive, listen, wait};
 use crate::cli::{Exit, Failure, Terminal};
 
 /// The largest document of arguments, in bytes.
@@ -117,11 +117,14 @@ pub(super) fn run(
             )
         }
         Format::Json => {
-            let run = planrun.start(&call.plan, call.inputs, RunOptions::default())?;
-            let outcome = wait(run.drive(&mut Silence))??.outcome;
-            let (document, exit) = deferred::envelope(&outcome);
+            let options = RunOptions::default();
+            let cancel = options.drive.cancel.clone();
+            let run = planrun.start(&call.plan, call.inputs, options)?;
+            // How it goes is told to people, and what comes of it to programs.
+            let (driven, told) = listen(&planrun, run, cancel, (RunFormat::Human, terminal))?;
+            let (document, exit) = deferred::envelope(&driven.outcome);
             print(&document, terminal)?;
-            Ok(exit)
+            told.map(|()| exit)
         }
     }
 }

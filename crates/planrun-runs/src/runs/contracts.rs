@@ -1,17 +1,34 @@
 //! Contracts of a plan's tools, compared with what their servers offer before a run begins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, codes};
-use planrun_lang::sema::{Call, StepKind, Target};
+use planrun_lang::sema::{Call, Plan, StepKind, Target};
 use planrun_lang::source::Span;
 use planrun_lang::types::Signature;
+use planrun_tools::contract::Lock;
+use planrun_tools::host::Pins;
 
 use super::{CheckedPlan, Error};
 
 impl CheckedPlan {
+    /// What was read of the project and its plans; of the lock, what the plan relies on.
+    pub(super) fn pins(&self) -> Pins {
+        let mut pins = self.workspace.pins();
+        let path = self.workspace.location.folder.join(Lock::FILE);
+        if let Some(lock) = pins.files.get_mut(&path) {
+            let plans = self.plan.with_called().into_iter();
+            let used: BTreeSet<String> = plans
+                .flat_map(Plan::tool_calls)
+                .map(|signature| signature.path())
+                .collect();
+            *lock = self.workspace.project.lock.only(&used).text();
+        }
+        pins
+    }
+
     /// Asks the servers behind the plan whether the contracts of the tools that it calls still are what the plan was checked
     /// against. A server that cannot be reached says nothing: the steps that call it fail. A run that is started
     /// afterwards goes on with the same connections.

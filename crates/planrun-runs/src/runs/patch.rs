@@ -78,11 +78,7 @@ impl Planrun {
         let location = &plan.workspace.location;
         let after = Pinned::new(
             (plan.source.name(), plan.source.text(), &plan.plan),
-            (
-                &location.folder,
-                location.file.is_some(),
-                &plan.workspace.pins(),
-            ),
+            (&location.folder, location.file.is_some(), &plan.pins()),
             &old.inputs,
             (before.mock, before.max_steps, before.strict),
         );

@@ -327,6 +327,17 @@ impl Run {
         job.broken.clone().or(missing)
     }
 
+    /// Gives the run back without driving it, and tells its id. Once this returns another process can go on with it.
+    #[must_use]
+    pub fn leave(self) -> String {
+        let Self { id, work } = self;
+        if let Work::Job(job, Some(journal)) = work {
+            drop(job);
+            journal.wait_given_back(&id);
+        }
+        id
+    }
+
     /// Whether nothing of it is left to do.
     #[must_use]
     pub fn has_ended(&self) -> bool {
@@ -473,7 +484,7 @@ impl Job {
             (
                 &workspace.location.folder,
                 workspace.location.file.is_some(),
-                &workspace.pins(),
+                &plan.pins(),
             ),
             &self.inputs,
             (self.mock, self.max_steps, self.strict),

@@ -1,6 +1,6 @@
 //! `planrun.lock`: the contracts that plans are checked against, pinned so that a change of a server is seen before it acts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::types::Effect;
 use serde::{Deserialize, Serialize};
@@ -174,6 +174,19 @@ impl Lock {
         Ok(lock)
     }
 
+    /// The same servers with no contracts but those of these tools, by their dotted names.
+    #[must_use]
+    pub fn only(&self, used: &BTreeSet<String>) -> Self {
+        let mut lock = self.clone();
+        for (name, server) in &mut lock.servers {
+            server
+                .tools
+                .retain(|tool, _| used.contains(&format!("{name}.{tool}")));
+        }
+        lock.observed.retain(|tool, _| used.contains(tool));
+        lock
+    }
+
     /// The pinned contract of a tool.
     #[must_use]
     pub fn tool(&self, server: &str, tool: &str) -> Option<&LockedTool> {
@@ -212,6 +225,16 @@ mod tests {
             version: "1.0.0".to_owned(),
             tools: [("search".to_owned(), tool)].into(),
         }
+    }
+
+    #[test]
+    fn a_run_takes_the_contracts_that_it_relies_on() {
+        let schema = json!({ "type": "object" });
+        let lock = locked(LockedServer::default().renewed(server("Searches.", schema)));
+        let used = |path: &str| lock.only(&[path.to_owned()].into());
+        assert_eq!(used("notes.search"), lock);
+        let other = used("notes.other");
+        assert!(other.servers.contains_key("notes") && other.tool("notes", "search").is_none());
     }
 
     fn locked(server: LockedServer) -> Lock {

@@ -1,0 +1,229 @@
+//! `planrun plans`: the plans of a project, all or those that some words speak of.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, Subcommand, ValueEnum};
+use planrun_lang::diag::render::{escape_json, visible_line};
+use planrun_lang::sema::Plan;
+use planrun_lang::types::{Effect, Parameter, Signature, to_schema};
+use planrun_runs::runs::{PlanText, Workspace};
+use planrun_tools::contract::ToolIndex;
+use serde_json::{Value as Json, json};
+
+use super::plan_files::{find, load};
+use super::{Exit, Failure, Terminal};
+
+const EXAMPLES: &str = "\
+Examples:
+  planrun plans list                           every plan of this project, with what it changes at most
+  planrun plans list --query 'new employees'   those that these words speak of, the best first
+  planrun plans list --effect read --brief plans/reports
+  planrun plans list --format json             with the JSON Schemas of inputs and replies
+
+Plans are files: `git log` tells their versions and who wrote them, `git revert` brings one back, and
+`planrun breaking --against REV` tells what a version changes for those who use it.";
+
+/// Find the plans of a project.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: PlansCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PlansCommand {
+    List(ListArguments),
+}
+
+/// List plans.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+struct ListArguments {
+    /// Files and folders. Folders are searched for *.plan and *.plan.json, except what git ignores.
+    #[arg(value_name = "PATH", default_value = ".")]
+    paths: Vec<PathBuf>,
+    /// Only those that these words speak of, the best first.
+    #[arg(long, value_name = "WORDS")]
+    query: Option<String>,
+    /// Only those whose calls are at most of this class: pure, read, idempotent, effect or irreversible.
+    #[arg(long, value_name = "CLASS", value_parser = effect)]
+    effect: Option<Effect>,
+    /// Their places and names only.
+    #[arg(long)]
+    brief: bool,
+    /// At most so many.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Leave out so many of the first.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    offset: usize,
+    /// How the list is printed.
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    format: Format,
+}
+
+/// How a list of plans is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Format {
+    /// A line for each plan.
+    Human,
+    /// A list of objects.
+    Json,
+}
+
+/// A plan that was found.
+struct Found {
+    file: String,
+    line: u32,
+    /// The plan as what it is to those who call it; its namespace is the file.
+    contract: Arc<Signature>,
+}
+
+fn effect(word: &str) -> Result<Effect, String> {
+    Effect::find(word).ok_or_else(|| {
+        let names = Effect::ALL.map(Effect::name).join(", ");
+        format!("the classes are {names}")
+    })
+}
+
+/// Lists.
+///
+/// # Errors
+/// When a path does not exist, the project cannot be opened, or the output cannot be written.
+pub fn run(
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    match &arguments.command {
+        PlansCommand::List(arguments) => arguments.run(project, terminal),
+    }
+}
+
+impl ListArguments {
+    fn run(&self, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+        let files = find(&self.paths)?;
+        let mut problems = files.problems;
+        let mut workspaces = BTreeMap::new();
+        let mut plans = Vec::new();
+        for file in &files.files {
+            let source = match load(file) {
+                Ok(PlanText::Text(source)) => source,
+                // `check` tells what is wrong with it.
+                Ok(PlanText::Broken(_)) => continue,
+                Err(problem) => {
+                    problems.push(problem);
+                    continue;
+                }
+            };
+            let name = file.name();
+            let folder = Path::new(&name).parent().map(Path::to_owned);
+            let workspace = match workspaces.entry(folder) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => place.insert(Workspace::open(Path::new(&name), project)?),
+            };
+            let checked = workspace.check(&source);
+            plans.extend(checked.plans.iter().map(|plan| Found {
+                file: name.clone(),
+                line: source.position(plan.span.start).line,
+                contract: contract(&name, plan),
+            }));
+        }
+        plans.retain(|plan| self.effect.is_none_or(|most| plan.contract.effect <= most));
+        let found = self.chosen(&plans);
+        match self.format {
+            Format::Human => terminal.print(&self.lines(&found))?,
+            Format::Json => {
+                let list: Vec<Json> = found.iter().map(|plan| document(plan)).collect();
+                let text = serde_json::to_string_pretty(&list).unwrap_or_default();
+                terminal.print_json(&format!("{}\n", escape_json(&text)))?;
+            }
+        }
+        for problem in &problems {
+            terminal.complain(&problem.message);
+        }
+        Ok(if problems.is_empty() {
+            Exit::Fine
+        } else {
+            Exit::Environment
+        })
+    }
+
+    /// Those that are wanted, in the order in which they are listed.
+    fn chosen<'p>(&self, plans: &'p [Found]) -> Vec<&'p Found> {
+        let ordered: Vec<&Found> = match &self.query {
+            None => plans.iter().collect(),
+            Some(query) => {
+                let index = ToolIndex::new(plans.iter().map(|plan| &plan.contract));
+                let best = index.find(query).into_iter();
+                let of = |contract: &Signature| {
+                    plans
+                        .iter()
+                        .find(|plan| std::ptr::eq(&raw const *plan.contract, contract))
+                };
+                best.filter_map(of).collect()
+            }
+        };
+        let limit = self.limit.unwrap_or(usize::MAX);
+        ordered.into_iter().skip(self.offset).take(limit).collect()
+    }
+
+    fn lines(&self, plans: &[&Found]) -> String {
+        let place = |plan: &Found| format!("{}:{}", plan.file, plan.line);
+        let width = |text: &dyn Fn(&Found) -> String| {
+            plans
+                .iter()
+                .map(|plan| text(plan).chars().count())
+                .max()
+                .unwrap_or_default()
+        };
+        let name = |plan: &Found| plan.contract.name.to_string();
+        let (places, names) = (width(&place), width(&name));
+        let lines = plans.iter().map(|plan| {
+            let mut line = format!("{:places$}  {:names$}", place(plan), name(plan));
+            if !self.brief {
+                let (effect, told) = (plan.contract.effect, plan.contract.first_sentence());
+                line = format!("{line}  {:12}  {told}", effect.name());
+            }
+            format!("{}\n", visible_line(line.trim_end()))
+        });
+        lines.collect()
+    }
+}
+
+/// A plan as a tool: what it takes, what it replies, and what it changes at most.
+fn contract(file: &str, plan: &Plan) -> Arc<Signature> {
+    let parameters = plan.parameters.iter().map(|input| Parameter {
+        name: input.name.clone(),
+        ty: input.ty.clone(),
+        required: input.required,
+        description: None,
+        schema: None,
+        default: None,
+    });
+    Arc::new(Signature {
+        description: plan.doc.clone(),
+        parameters: parameters.collect(),
+        returns: plan.returns.clone(),
+        effect: plan.does.effect,
+        effect_declared: true,
+        ..Signature::unknown(file.into(), plan.name.clone())
+    })
+}
+
+fn document(plan: &Found) -> Json {
+    let contract = &plan.contract;
+    json!({
+        "file": plan.file,
+        "line": plan.line,
+        "plan": contract.name,
+        "description": contract.description,
+        "effect": contract.effect.name(),
+        "input": contract.arguments_schema(),
+        "output": to_schema(&contract.returns),
+    })
+}
