@@ -190,3 +190,23 @@ fn a_redirect_is_not_followed() {
     fails_with(&server.run(), &["307"]);
     assert!(!server.place.path().join("visited").exists());
 }
+
+#[test]
+fn servers_are_connected_to_all_at_once() {
+    let Some(place) = served("hostile.py", &["together-20"], &calling("notes.call()")) else {
+        return;
+    };
+    let settings = std::fs::read_to_string(place.path().join("planrun.yaml")).unwrap();
+    let one = settings.strip_prefix("tools:\n  notes: ").unwrap();
+    let servers: String = (0..20).map(|count| format!("  s{count}: {one}")).collect();
+    let all = format!("tools:\n{servers}");
+    std::fs::write(place.path().join("planrun.yaml"), all).unwrap();
+    // Each waits for the last, so that one after the other would never begin.
+    let locked = run(&place, &["tools", "lock"]);
+    assert_eq!(locked.status, 0, "{locked:?}");
+    assert_eq!(
+        locked.stdout.matches(": 1 tool\n").count(),
+        20,
+        "{locked:?}"
+    );
+}

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
@@ -96,13 +97,15 @@ impl Guarded {
         }
     }
 
-    fn logins(&self) -> Vec<std::path::PathBuf> {
-        let folder = self.place.path().join("planrun/logins");
-        let Ok(files) = std::fs::read_dir(folder) else {
-            return Vec::new();
+    /// The files of tokens.
+    fn logins(&self) -> Vec<PathBuf> {
+        let within = |folder: PathBuf| {
+            let files = std::fs::read_dir(folder).into_iter().flatten();
+            files.map(|file| file.unwrap().path())
         };
-        let paths = files.map(|file| file.unwrap().path());
-        paths
+        let servers = within(self.place.path().join("planrun/logins"));
+        let files = servers.flat_map(within);
+        files
             .filter(|path| path.extension().is_some_and(|kind| kind == "json"))
             .collect()
     }

@@ -4,8 +4,10 @@ speaks over standard input and output."""
 
 import http.server
 import json
+import os
 import pathlib
 import sys
+import time
 
 mode, folder = sys.argv[1], pathlib.Path(sys.argv[2])
 over_http = "http" in sys.argv[3:]
@@ -83,6 +85,11 @@ def answers(request):
     if "id" not in request:
         return
     is_armed = (folder / "armed").exists()
+    if mode.startswith("together-"):
+        # Answers nobody before so many of its kind have been asked.
+        (folder / f"here-{os.getpid()}").touch()
+        while len(list(folder.glob("here-*"))) < int(mode.removeprefix("together-")):
+            time.sleep(0.01)
     if method == "initialize":
         if is_armed and mode == "hang-initialize":
             return

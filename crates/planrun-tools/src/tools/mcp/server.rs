@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 
 use super::connection::{Connection, ListError};
-use super::oauth::{Refusal, remedy};
+use super::oauth::{Refusal, identify, remedy};
 use super::{McpAddress, McpTransport};
 use crate::contract::{OfferedServer, OfferedTool};
 use crate::host::Host;
 use crate::tools::credential::Credentials;
-use crate::tools::{BoxFuture, PinnedTool, Server, ServerError, Transport};
+use crate::tools::{BoxFuture, Identity, PinnedTool, Server, ServerError, Transport};
 
 /// A server that the project configures, under the name that the project gives it.
 pub struct McpServer {
@@ -62,6 +62,11 @@ impl McpServer {
             McpAddress::Program { .. } => "",
         };
         self.denied(&remedy(&self.name, url, challenge))
+    }
+
+    /// Adds whoever has logged in to it.
+    pub(super) fn identify_login(&self, url: &str, identity: &mut Identity) {
+        identify(&*self.host, url, identity);
     }
 
     fn not_listed(&self, error: &ListError) -> ServerError {

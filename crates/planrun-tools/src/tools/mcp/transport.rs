@@ -53,12 +53,19 @@ impl Transport for McpTransport {
                     identity.add(path.as_os_str().as_encoded_bytes());
                 }
             }
-            McpAddress::Url { url, headers, .. } => {
+            McpAddress::Url {
+                url,
+                headers,
+                oauth,
+            } => {
                 let headers = headers.iter().flat_map(|(name, value)| [name, value]);
                 [url]
                     .into_iter()
                     .chain(headers)
                     .for_each(|part| identity.add(part.as_bytes()));
+                if oauth.is_some() {
+                    self.server.identify_login(url, identity);
+                }
             }
         }
     }

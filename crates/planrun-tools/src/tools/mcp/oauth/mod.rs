@@ -17,6 +17,7 @@ use crate::host::Host;
 use crate::tools::credential::Credentials;
 
 pub use login::Login;
+pub(super) use store::identify;
 
 /// How planrun makes itself known to the authorization server of a server.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -112,10 +113,9 @@ pub(super) async fn authorized(
             "nobody has logged in at {issuer}; `planrun tools login {name}` does"
         )));
     };
-    file.guarded_by(credentials, &kept);
+    file.goes_on(&kept, credentials);
     let mut client = OAuthClientConfig::new(&kept.credentials.client_id, url);
-    client.client_secret.clone_from(&kept.client_secret);
-    file.client_secret = kept.client_secret;
+    client.client_secret = kept.client_secret;
     manager
         .configure_client(client)
         .map_err(|error| why(&error))?;

@@ -12,6 +12,7 @@ use rmcp::transport::auth::{
 use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
+use crate::tools::Identity;
 use crate::tools::credential::Credentials;
 
 /// The largest file of tokens.
@@ -26,6 +27,8 @@ pub(super) struct TokenFile {
     server: String,
     issuer: String,
     pub client_secret: Option<String>,
+    /// Tells this login from every other; renewing its tokens does not change it.
+    login: u64,
     /// Where tokens are made known, so that they do not come back from tools.
     credentials: Credentials,
 }
@@ -35,6 +38,7 @@ pub(super) struct TokenFile {
 pub(super) struct Kept {
     server: String,
     issuer: String,
+    login: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<String>,
     pub credentials: StoredCredentials,
@@ -44,20 +48,16 @@ impl TokenFile {
     /// The file for a server and the issuer of its tokens. A server that names another issuer finds none of the tokens of the
     /// one before.
     pub(super) fn new(host: &Arc<dyn Host>, server: &str, issuer: &str) -> Result<Self, String> {
-        let folder = data_folder(&**host)
+        let folder = server_folder(&**host, server)
             .ok_or("neither XDG_DATA_HOME nor HOME says where logins are kept")?;
-        let mut hasher = blake3::Hasher::new();
-        for part in [server, issuer] {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part.as_bytes());
-        }
-        let name = format!("{}.json", hasher.finalize().to_hex());
+        let name = format!("{}.json", blake3::hash(issuer.as_bytes()).to_hex());
         Ok(Self {
-            path: folder.join("logins").join(name),
+            path: folder.join(name),
             host: host.clone(),
             server: server.to_owned(),
             issuer: issuer.to_owned(),
             client_secret: None,
+            login: host.random(),
             credentials: Credentials::default(),
         })
     }
@@ -78,8 +78,8 @@ impl TokenFile {
         Ok(Some(kept).filter(|kept| is_own && kept.credentials.token_response.is_some()))
     }
 
-    /// Makes the tokens known where they are kept out of what comes back: these, and those that follow.
-    pub(super) fn guarded_by(&mut self, credentials: &Credentials, kept: &Kept) {
+    /// Goes on with this login. Its tokens, and those that follow, are made known where they are kept out of what comes back.
+    pub(super) fn goes_on(&mut self, kept: &Kept, credentials: &Credentials) {
         self.credentials = credentials.clone();
         self.make_known(&kept.credentials);
         if let Some(secret) = &kept.client_secret {
@@ -87,6 +87,8 @@ impl TokenFile {
             sent.add(secret);
             self.credentials.join(&sent);
         }
+        self.login = kept.login;
+        self.client_secret.clone_from(&kept.client_secret);
     }
 
     fn make_known(&self, credentials: &StoredCredentials) {
@@ -104,6 +106,7 @@ impl TokenFile {
         let kept = Kept {
             server: self.server.clone(),
             issuer: self.issuer.clone(),
+            login: self.login,
             client_secret: self.client_secret.clone(),
             credentials,
         };
@@ -171,12 +174,26 @@ impl CredentialStore for TokenFile {
     }
 }
 
-/// The user's folder for what planrun keeps beyond projects.
-fn data_folder(host: &dyn Host) -> Option<PathBuf> {
+/// Adds the logins to a server: what they are answered is theirs.
+pub(in crate::tools::mcp) fn identify(host: &dyn Host, server: &str, identity: &mut Identity) {
+    let folder = server_folder(host, server);
+    let files = folder.and_then(|folder| host.list_folder(&folder).ok());
+    for file in files.unwrap_or_default() {
+        let text = host.read_bounded(&file, MAX_BYTES).unwrap_or_default();
+        if let Ok(kept) = serde_json::from_str::<Kept>(&text) {
+            identity.add(kept.issuer.as_bytes());
+            identity.add(&kept.login.to_le_bytes());
+        }
+    }
+}
+
+/// Where the logins to a server are, in the user's folder for what programs keep.
+fn server_folder(host: &dyn Host, server: &str) -> Option<PathBuf> {
     let named = host.variable("XDG_DATA_HOME").map(PathBuf::from);
     let folder = named.filter(|folder| folder.is_absolute()).or_else(|| {
         let home = host.variable("HOME").filter(|home| !home.is_empty())?;
         Some(Path::new(&home).join(".local/share"))
     })?;
-    Some(folder.join("planrun"))
+    let server = blake3::hash(server.as_bytes()).to_hex();
+    Some(folder.join("planrun/logins").join(&*server))
 }
