@@ -4,6 +4,7 @@ mod diff;
 mod learn;
 mod list;
 mod lock;
+mod login;
 mod renewal;
 mod run;
 mod show;
@@ -23,7 +24,8 @@ Examples:
   planrun tools lock                    connect to the servers and pin what they offer
   planrun tools lock --check            in CI: fail where a server offers something else
   planrun tools learn                   what results looked like that no contract describes
-  planrun tools diff                    what has changed at the servers, and which plans that breaks";
+  planrun tools diff                    what has changed at the servers, and which plans that breaks
+  planrun tools login notes             let planrun call a server in your name";
 
 /// Look at the tools of the project, call one, and pin their contracts.
 #[derive(Debug, Args)]
@@ -39,6 +41,7 @@ enum Command {
     Learn(learn::LearnArguments),
     List(list::ListArguments),
     Lock(lock::LockArguments),
+    Login(login::LoginArguments),
     Run(run::RunArguments),
     Show(show::ShowArguments),
 }
@@ -58,6 +61,7 @@ pub fn run(
         Command::List(arguments) => list::run(arguments, project, terminal),
         Command::Run(arguments) => run::run(arguments, project, terminal),
         Command::Lock(arguments) => lock::run(arguments, project, terminal),
+        Command::Login(arguments) => login::run(arguments, project, terminal),
         Command::Show(arguments) => show::run(arguments, project, terminal),
     }
 }

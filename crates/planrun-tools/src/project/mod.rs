@@ -257,7 +257,8 @@ impl Project {
     }
 
     /// What the project's own `allow` lets its tools reach; without one, naming a place is enough.
-    fn limit(&self, host: &dyn Host) -> ProjectLimit {
+    #[must_use]
+    pub fn limit(&self, host: &dyn Host) -> ProjectLimit {
         let allow = self.settings.allow.as_ref();
         let permissions = allow.map(|grant| Permissions::new(grant, &self.root, host));
         ProjectLimit::new(permissions)

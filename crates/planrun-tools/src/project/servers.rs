@@ -19,7 +19,7 @@ use crate::tools::app::section::Section;
 use crate::tools::app::variables::{self, Filled, not_listed};
 use crate::tools::app::yaml::{self, Entry, Node};
 use crate::tools::app::{App, Findings};
-use crate::tools::mcp::McpAddress;
+use crate::tools::mcp::{McpAddress, OAuth};
 use crate::tools::process::{Program, Surroundings};
 
 /// The kinds of tools that a name in `tools` can have.
@@ -27,7 +27,7 @@ const KINDS: [&str; 4] = ["mcp", "openapi", "a2a", "process"];
 /// What stands beside `openapi`.
 const OPENAPI: [&str; 2] = ["server", "auth"];
 const A2A: [&str; 2] = ["url", "headers"];
-const MCP: [&str; 6] = ["command", "url", "env", "headers", "cwd", "type"];
+const MCP: [&str; 7] = ["command", "url", "auth", "env", "headers", "cwd", "type"];
 
 /// Where the tools of a name come from.
 #[derive(Clone, Debug)]
@@ -338,6 +338,7 @@ impl ServerReader<'_> {
             (None, Some(_)) => McpAddress::Url {
                 url: address(&section, "url", found)?,
                 headers: pairs(&section, "headers", found),
+                oauth: oauth(&section, found),
             },
             (Some(_), Some(url)) => {
                 let message = format!("{what} has a `command` and a `url`");
@@ -501,6 +502,29 @@ fn is_built_in(name: &str, node: &Node, found: &mut Vec<Diagnostic>) -> bool {
         found.push(Diagnostic::new(&AMBIGUOUS_TOOL, node.span, message).help(help));
     }
     is_built_in
+}
+
+/// `auth: oauth`, or `auth: { oauth: { client: ID, secret: TEXT, scopes: [SCOPE…] } }`.
+fn oauth(section: &Section, found: &mut Vec<Diagnostic>) -> Option<OAuth> {
+    let node = section.get("auth")?;
+    if node.scalar().as_deref() == Some("oauth") {
+        return Some(OAuth::default());
+    }
+    let Some(written) = node.get("oauth") else {
+        let message = "`auth` can be `oauth` only".to_owned();
+        let help = "a fixed token stands in `headers: { Authorization: \"Bearer ${NAME}\" }`";
+        found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
+        return None;
+    };
+    let own = Section::new("`oauth`", written, &CONFIG_KEY, found)?;
+    let keys = ["client", "secret", "scopes"];
+    own.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
+    let scopes = own.texts("scopes", found).into_iter();
+    Some(OAuth {
+        client: own.text("client", found),
+        secret: own.text("secret", found),
+        scopes: scopes.map(|(scope, _)| scope).collect(),
+    })
 }
 
 /// A mapping from names to texts.

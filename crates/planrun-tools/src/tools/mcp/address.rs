@@ -2,6 +2,8 @@
 
 use crate::tools::process::Surroundings;
 
+use super::OAuth;
+
 /// Where a server is. Variables of the environment have been filled in.
 #[derive(Clone, PartialEq, Eq)]
 pub enum McpAddress {
@@ -15,6 +17,8 @@ pub enum McpAddress {
     Url {
         url: String,
         headers: Vec<(String, String)>,
+        /// Where somebody has to log in to it.
+        oauth: Option<OAuth>,
     },
 }
 

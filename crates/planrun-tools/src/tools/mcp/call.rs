@@ -1,6 +1,7 @@
 //! One call over a connection: what goes out, what is told and asked on the way, and how it ends.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
@@ -8,16 +9,20 @@ use planrun_lang::types::{ErrorClass, Transient, Validation};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ElicitRequestParams,
-    ElicitResult, ElicitationAction, ErrorCode, InputRequest, InputRequiredResult,
-    ProgressNotificationParam, RequestMetaObject, ServerResult,
+    ElicitResult, ElicitationAction, ErrorCode, InputRequest, InputRequests, InputResponses,
+    ProgressNotificationParam, ReadResourceRequest, ReadResourceRequestParams, RequestMetaObject,
+    ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::Value as Json;
 
 use super::McpServer;
 use super::connection::Connection;
+use super::handler::innermost;
+use super::long_lines::TOO_LONG;
 use super::open_calls::{Elicitation, Registration, Word};
-use super::result::outcome;
+use super::result::{contents, outcome};
+use super::task::{TaskId, pause};
 use crate::tools::{AskReply, EventSender, PinnedTool, Progress, Question, Request, ServerError};
 
 /// The key of `_meta` under which a server finds the idempotency key of a call.
@@ -25,81 +30,177 @@ const KEY: &str = "planrun/idempotencyKey";
 /// How often a server may ask for input before it has to answer.
 const MAX_ROUNDS: usize = 16;
 
-/// Calls a tool, and takes what is said to its end.
-pub(super) async fn converse(
-    server: &McpServer,
-    tool: &PinnedTool,
-    request: &Request,
-    mut events: EventSender,
-) -> CallOutcome {
-    let connecting = async {
-        tool.holds(server).await?;
-        server
-            .connection()
-            .await
-            .map_err(ServerError::into_call_error)
-    };
-    let connecting = request.cancel.run_until_cancelled(connecting).await;
-    let connection = connecting.unwrap_or_else(|| Err(stopped(Sent::No)))?;
-    let signature = &*tool.signature;
-    let mut params = CallToolRequestParams::new(signature.name.to_string());
-    if let Json::Object(arguments) = request.arguments.to_json() {
-        params = params.with_arguments(arguments);
+/// A call, as it is being made.
+pub(super) struct Call<'a> {
+    pub server: &'a McpServer,
+    pub tool: &'a PinnedTool,
+    pub request: &'a Request,
+    pub events: EventSender,
+}
+
+/// What goes out, once or more often.
+enum Wanted {
+    Tool(CallToolRequestParams),
+    Resource(ReadResourceRequestParams),
+}
+
+impl Call<'_> {
+    /// Makes the call, or takes it up again where an earlier process has left it, and takes what is said to its end.
+    pub(super) async fn make(mut self) -> CallOutcome {
+        if let Some(handle) = &self.request.handle {
+            let Some(task) = TaskId::of(handle) else {
+                return self.request.begins().and(Err(stopped(Sent::Maybe)));
+            };
+            return self.follow(&task, Duration::ZERO).await;
+        }
+        let cancel = &self.request.cancel;
+        let beginning = cancel.run_until_cancelled(self.begin()).await;
+        let (connection, mut wanted) = beginning.unwrap_or_else(|| Err(stopped(Sent::No)))?;
+        for _ in 0..MAX_ROUNDS {
+            match self.round(&connection, wanted.request()).await? {
+                ServerResult::CallToolResult(result) => {
+                    return outcome(result, &self.tool.signature);
+                }
+                ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => {
+                    return outcome(CallToolResult::success(Vec::new()), &self.tool.signature);
+                }
+                ServerResult::ReadResourceResult(result) => return contents(&result),
+                ServerResult::InputRequiredResult(asks) => {
+                    let given = self.inputs(asks.input_requests.unwrap_or_default()).await?;
+                    wanted.answer(given, asks.request_state);
+                }
+                ServerResult::CreateTaskResult(created) => {
+                    let pause = pause(created.task.poll_interval_ms);
+                    let task = TaskId::new(created.task.task_id);
+                    self.events.handle(task.handle()?).await;
+                    return self.follow(&task, pause).await;
+                }
+                _ => {
+                    let message =
+                        "the server has answered with something that is no result of a call";
+                    return Err(broken(message, Sent::Answered));
+                }
+            }
+        }
+        let message = format!("the server has asked for input {MAX_ROUNDS} times and not answered");
+        Err(broken(&message, Sent::Maybe))
     }
-    for _ in 0..MAX_ROUNDS {
-        let answer = round(&connection, params.clone(), request, &mut events).await?;
-        match answer {
-            Answered::Result(result) => return outcome(result, signature),
-            Answered::Asks(asks) => {
-                params.request_state.clone_from(&asks.request_state);
-                params.input_responses = Some(inputs(asks, &mut events).await?);
+
+    /// The connection, once the contract is known to hold, and what goes out over it.
+    async fn begin(&self) -> Result<(Arc<Connection>, Wanted), CallError> {
+        self.tool.holds(self.server).await?;
+        let connection = self.server.connection().await;
+        let connection = connection.map_err(ServerError::into_call_error)?;
+        let name = &*self.tool.signature.name;
+        let arguments = self.request.arguments.to_json();
+        let is_resource = connection.reads_resources_as(name).await;
+        let wanted = match (is_resource, arguments) {
+            (true, Json::Object(arguments)) => {
+                let uri = arguments.get("uri").and_then(Json::as_str);
+                let uri = uri.unwrap_or_default();
+                Wanted::Resource(ReadResourceRequestParams::new(uri))
+            }
+            (_, Json::Object(arguments)) => {
+                let params = CallToolRequestParams::new(name.to_owned());
+                Wanted::Tool(params.with_arguments(arguments))
+            }
+            _ => Wanted::Tool(CallToolRequestParams::new(name.to_owned())),
+        };
+        Ok((connection, wanted))
+    }
+
+    /// Sends a request, and waits for its answer.
+    async fn round(
+        &mut self,
+        connection: &Connection,
+        call: ClientRequest,
+    ) -> Result<ServerResult, CallError> {
+        let mut meta = RequestMetaObject::new();
+        if !self.request.idempotency_key.is_empty() {
+            meta.insert(KEY.to_owned(), (*self.request.idempotency_key).into());
+        }
+        let options = PeerRequestOptions::no_options().with_meta(meta);
+        let sent = connection.peer().send_cancellable_request(call, options);
+        let mut handle = sent.await.map_err(|problem| self.failed(&problem))?;
+        let words = connection.calls().register(handle.progress_token.clone());
+        let answer = tokio::select! {
+            biased;
+            answer = &mut handle.rx => answer.unwrap_or(Err(ServiceError::TransportClosed)),
+            () = self.request.cancel.cancelled() => return Err(cancel(handle).await),
+            () = listen(words, &mut self.events) => Err(ServiceError::TransportClosed),
+        };
+        answer.map_err(|problem| self.failed(&problem))
+    }
+
+    /// The input that a server wants before it answers, each part asked for after the other.
+    pub(super) async fn inputs(
+        &mut self,
+        asks: InputRequests,
+    ) -> Result<InputResponses, CallError> {
+        let mut responses = InputResponses::new();
+        for (name, wanted) in asks {
+            let InputRequest::Elicitation(elicitation) = wanted else {
+                let message = "the server wants input that nobody here gives";
+                return Err(broken(message, Sent::Maybe));
+            };
+            let response = serde_json::to_value(elicit(elicitation.params, &mut self.events).await);
+            responses.insert(name, response.unwrap_or_default());
+        }
+        Ok(responses)
+    }
+
+    /// What an error of the connection or the server means for the step.
+    pub(super) fn failed(&self, problem: &ServiceError) -> CallError {
+        let challenge = problem.auth_challenge();
+        if challenge.is_some() || problem.is_authorization_required() {
+            return self.server.wants_login(challenge).into_call_error();
+        }
+        match problem {
+            ServiceError::McpError(error) if error.code.0 == TOO_LONG => {
+                broken(&error.message, Sent::Answered)
+            }
+            ServiceError::McpError(error) => {
+                let (class, sent) = match error.code {
+                    ErrorCode::INVALID_PARAMS => {
+                        (ErrorClass::Validation(Validation::Arguments), Sent::No)
+                    }
+                    ErrorCode::METHOD_NOT_FOUND => (ErrorClass::Internal, Sent::No),
+                    _ => (ErrorClass::Transient(Transient::Unavailable), Sent::Maybe),
+                };
+                CallError::new(class, error.message.to_string(), sent)
+            }
+            ServiceError::TransportClosed => {
+                let message = "the server closed the connection before it answered";
+                let class = ErrorClass::Transient(Transient::Network);
+                CallError::new(class, message, Sent::Maybe)
+            }
+            other => {
+                let class = ErrorClass::Transient(Transient::Network);
+                CallError::new(class, innermost(other), sent(other))
             }
         }
     }
-    let message = format!("the server has asked for input {MAX_ROUNDS} times and not answered");
-    let class = ErrorClass::Validation(Validation::Result);
-    Err(CallError::new(class, message, Sent::Maybe))
 }
 
-/// How one round of a call ends.
-enum Answered {
-    Result(CallToolResult),
-    /// It wants input first, and the same call again with that.
-    Asks(InputRequiredResult),
-}
-
-/// Sends the call, and waits for its answer.
-async fn round(
-    connection: &Connection,
-    params: CallToolRequestParams,
-    request: &Request,
-    events: &mut EventSender,
-) -> Result<Answered, CallError> {
-    let mut meta = RequestMetaObject::new();
-    if !request.idempotency_key.is_empty() {
-        meta.insert(KEY.to_owned(), (*request.idempotency_key).into());
-    }
-    let call = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-    let options = PeerRequestOptions::no_options().with_meta(meta);
-    let sent = connection.peer().send_cancellable_request(call, options);
-    let mut handle = sent
-        .await
-        .map_err(|problem| failed(&problem, Sent::Maybe))?;
-    let words = connection.calls().register(handle.progress_token.clone());
-    let answer = tokio::select! {
-        biased;
-        answer = &mut handle.rx => answer.unwrap_or(Err(ServiceError::TransportClosed)),
-        () = request.cancel.cancelled() => return Err(cancel(handle).await),
-        () = listen(words, events) => Err(ServiceError::TransportClosed),
-    };
-    match answer.map_err(|problem| failed(&problem, Sent::Maybe))? {
-        ServerResult::CallToolResult(result) => Ok(Answered::Result(result)),
-        ServerResult::InputRequiredResult(asks) => Ok(Answered::Asks(asks)),
-        _ => {
-            let message = "the server has answered with something that is no result of a call";
-            let class = ErrorClass::Validation(Validation::Result);
-            Err(CallError::new(class, message, Sent::Answered))
+impl Wanted {
+    fn request(&self) -> ClientRequest {
+        match self {
+            Self::Tool(params) => {
+                ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()))
+            }
+            Self::Resource(params) => {
+                ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()))
+            }
         }
+    }
+
+    /// The same with the input that the server wants, and with what it wants to be reminded of.
+    fn answer(&mut self, given: InputResponses, state: Option<String>) {
+        let (responses, remembered) = match self {
+            Self::Tool(params) => (&mut params.input_responses, &mut params.request_state),
+            Self::Resource(params) => (&mut params.input_responses, &mut params.request_state),
+        };
+        (*responses, *remembered) = (Some(given), state);
     }
 }
 
@@ -158,50 +259,25 @@ async fn elicit(params: ElicitRequestParams, events: &mut EventSender) -> Elicit
     }
 }
 
-/// The input that a server wants before it answers, each part asked for after the other.
-async fn inputs(
-    asks: InputRequiredResult,
-    events: &mut EventSender,
-) -> Result<BTreeMap<String, Json>, CallError> {
-    let mut responses = BTreeMap::new();
-    for (name, wanted) in asks.input_requests.into_iter().flatten() {
-        let InputRequest::Elicitation(elicitation) = wanted else {
-            let message = "the server wants input that nobody here gives";
-            let class = ErrorClass::Validation(Validation::Result);
-            return Err(CallError::new(class, message, Sent::Maybe));
-        };
-        let response = serde_json::to_value(elicit(elicitation.params, events).await);
-        responses.insert(name, response.unwrap_or_default());
+/// Whether a request can have arrived that ended with this error of the transport.
+fn sent(problem: &ServiceError) -> Sent {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(problem);
+    while let Some(error) = cause {
+        let unsent = error.downcast_ref::<reqwest::Error>();
+        if unsent.is_some_and(reqwest::Error::is_connect) {
+            return Sent::No;
+        }
+        cause = error.source();
     }
-    Ok(responses)
+    Sent::Maybe
 }
 
-/// What an error of the connection or the server means for the step.
-fn failed(problem: &ServiceError, sent: Sent) -> CallError {
-    match problem {
-        ServiceError::McpError(error) if error.code == ErrorCode::INVALID_PARAMS => {
-            let class = ErrorClass::Validation(Validation::Arguments);
-            CallError::new(class, error.message.to_string(), Sent::No)
-        }
-        ServiceError::McpError(error) if error.code == ErrorCode::METHOD_NOT_FOUND => {
-            CallError::new(ErrorClass::Internal, error.message.to_string(), Sent::No)
-        }
-        ServiceError::McpError(error) => {
-            let class = ErrorClass::Transient(Transient::Unavailable);
-            CallError::new(class, error.message.to_string(), sent)
-        }
-        ServiceError::TransportClosed => {
-            let message = "the server closed the connection before it answered";
-            CallError::new(ErrorClass::Transient(Transient::Network), message, sent)
-        }
-        other => {
-            let class = ErrorClass::Transient(Transient::Network);
-            CallError::new(class, other.to_string(), sent)
-        }
-    }
+/// An answer that keeps to no contract.
+pub(super) fn broken(message: &str, sent: Sent) -> CallError {
+    CallError::new(ErrorClass::Validation(Validation::Result), message, sent)
 }
 
-fn stopped(sent: Sent) -> CallError {
+pub(super) fn stopped(sent: Sent) -> CallError {
     let message = "the call was stopped before it was answered";
     CallError::new(ErrorClass::Cancelled, message, sent)
 }

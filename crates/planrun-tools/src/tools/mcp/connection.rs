@@ -1,36 +1,37 @@
 //! One connection to a server: how it begins, what it says unasked, how it ends.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
-    ErrorData, FormElicitationCapability, Implementation, PaginatedRequestParams,
-    ProgressNotificationParam, ProtocolVersion, Tool,
-};
-use rmcp::service::{
-    ClientInitializeError, ClientServiceExt as _, NotificationContext, Peer, RequestContext,
-    RunningService, ServiceError,
-};
-use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::{ClientHandler, RoleClient};
+use rmcp::RoleClient;
+use rmcp::model::{PaginatedRequestParams, SubscriptionFilter, Tool};
+use rmcp::service::{Peer, ServiceError};
+use serde_json::json;
 use tokio::sync::Mutex;
 
 use super::McpAddress;
+use super::handler::{Service, innermost, serve};
+use super::oauth::Refusal;
 use super::open_calls::OpenCalls;
 use super::program::Program;
+use super::remote::Remote;
 use crate::contract::{Annotations, OfferedServer, OfferedTool};
 use crate::host::Host;
 use crate::tools::ProjectLimit;
+use crate::tools::credential::Credentials;
 
 /// How long a server may take until it can be called.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a server gets to let go of a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a server may take to list all its tools.
+const LIST_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long it may take to say that it will tell when they change.
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(2);
+/// The tool that reads resources of a server.
+const RESOURCE: &str = "resource";
 /// Tools of one server.
 const MAX_TOOLS: usize = 10_000;
 /// Pages of the list of its tools.
@@ -38,7 +39,7 @@ const MAX_PAGES: usize = 1_000;
 
 /// A connection that has been made.
 pub(super) struct Connection {
-    service: RunningService<RoleClient, Handler>,
+    service: Service,
     /// Where the server is a program.
     program: Option<Program>,
     /// What it has said of its tools, where they have not changed since.
@@ -52,82 +53,78 @@ struct Known {
     tools: BTreeMap<String, Arc<OfferedTool>>,
 }
 
-/// What the server may say unasked.
-#[derive(Clone, Default)]
-struct Handler {
-    calls: OpenCalls,
-    /// How often the server has said that its tools have changed.
-    version: Arc<AtomicU64>,
+/// Why a server's tools are not known.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ListError {
+    #[error("{}", innermost(.0))]
+    Service(#[from] ServiceError),
+    #[error("the list has more than {MAX_PAGES} pages or {MAX_TOOLS} tools")]
+    Endless,
+    #[error("the list is not complete after {} s", LIST_TIMEOUT.as_secs())]
+    Late,
 }
 
 impl Connection {
-    /// Connects, within [`CONNECT_TIMEOUT`]. What keeps it from being made is told in one sentence.
+    /// Connects to the server that the project gives this name, within [`CONNECT_TIMEOUT`].
     pub(super) async fn open(
-        address: &McpAddress,
+        (name, address): (&str, &McpAddress),
         limit: &ProjectLimit,
-        host: &dyn Host,
-    ) -> Result<Self, String> {
+        host: &Arc<dyn Host>,
+        credentials: &Credentials,
+    ) -> Result<Self, Refusal> {
         let connecting = async {
             match address {
-                McpAddress::Program { .. } => Self::start(address, host).await,
-                McpAddress::Url { url, headers } => Self::reach(url, headers, limit).await,
+                McpAddress::Program { .. } => Ok(Self::start(address, &**host).await?),
+                McpAddress::Url {
+                    url,
+                    headers,
+                    oauth,
+                } => {
+                    let remote = Remote {
+                        url,
+                        headers,
+                        limit,
+                    };
+                    let service = match oauth {
+                        Some(_) => remote.connect_as(name, host, credentials).await?,
+                        None => remote.connect(name).await?,
+                    };
+                    Ok(Self::new(service, None))
+                }
             }
         };
         let in_time = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
         in_time.unwrap_or_else(|_| {
             let seconds = CONNECT_TIMEOUT.as_secs();
-            Err(format!("it is not ready after {seconds} s"))
+            Err(format!("it is not ready after {seconds} s").into())
         })
+    }
+
+    fn new(service: Service, program: Option<Program>) -> Self {
+        Self {
+            service,
+            program,
+            known: Mutex::default(),
+        }
     }
 
     async fn start(address: &McpAddress, host: &dyn Host) -> Result<Self, String> {
-        let (program, pipes) = Program::start(address, host)?;
-        match Handler::default()
-            .serve_with_lifecycle(pipes, lifecycle())
-            .await
-        {
-            Ok(service) => Ok(Self {
-                service,
-                program: Some(program),
-                known: Mutex::default(),
-            }),
-            Err(problem) => {
-                let words = program.last_words().await;
-                let words = words.map(|words| format!("; it says: {words}"));
-                let words = words.unwrap_or_default();
-                Err(format!("{}{words}", why(&problem)))
-            }
-        }
-    }
-
-    async fn reach(
-        url: &str,
-        headers: &[(String, String)],
-        limit: &ProjectLimit,
-    ) -> Result<Self, String> {
-        let client = limit.client_of(url)?;
-        let mut custom = HashMap::new();
-        for (name, value) in headers {
-            let header = HeaderName::try_from(name).ok().zip({
-                let mut value = HeaderValue::try_from(value).ok();
-                if let Some(value) = &mut value {
-                    value.set_sensitive(true);
-                }
-                value
-            });
-            let (name, value) = header.ok_or_else(|| format!("`{name}` is no header"))?;
-            custom.insert(name, value);
-        }
-        let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(custom);
-        let transport = StreamableHttpClientTransport::with_client(client, config);
-        let service = Handler::default()
-            .serve_with_lifecycle(transport, lifecycle())
-            .await;
-        Ok(Self {
-            service: service.map_err(|problem| why(&problem))?,
-            program: None,
-            known: Mutex::default(),
-        })
+        let mut program = None;
+        let served = serve(|| {
+            let (started, pipes) = Program::start(address, host)?;
+            program = Some(started);
+            Ok(pipes)
+        });
+        let refused = match served.await {
+            Ok(service) => return Ok(Self::new(service, program)),
+            Err(refused) => refused.to_string(),
+        };
+        let words = match program {
+            Some(program) => program.last_words().await,
+            None => None,
+        };
+        let words = words.map(|words| format!("; it says: {words}"));
+        Err(refused + &words.unwrap_or_default())
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {
@@ -145,12 +142,30 @@ impl Connection {
     }
 
     /// What the server offers now.
-    pub(super) async fn offered(&self) -> Result<OfferedServer, ServiceError> {
+    pub(super) async fn offered(&self) -> Result<OfferedServer, ListError> {
+        let listing = tokio::time::timeout(LIST_TIMEOUT, self.list()).await;
+        let mut tools = listing.unwrap_or(Err(ListError::Late))?;
         let info = self.service.peer().peer_info();
+        let resources = info
+            .as_ref()
+            .and_then(|info| info.capabilities.resources.as_ref());
+        if resources.is_some() {
+            // A tool of the server itself with that name goes before.
+            let tool = tools.entry(RESOURCE.to_owned());
+            tool.or_insert_with(resource_tool);
+        }
         let info = info.as_ref().and_then(|info| info.server_info.clone());
         let (name, version) = info
             .map(|info| (info.name, info.version))
             .unwrap_or_default();
+        Ok(OfferedServer {
+            name,
+            version,
+            tools,
+        })
+    }
+
+    async fn list(&self) -> Result<BTreeMap<String, OfferedTool>, ListError> {
         let mut tools = BTreeMap::new();
         let mut cursor = None;
         for _ in 0..MAX_PAGES {
@@ -159,27 +174,60 @@ impl Connection {
             let listed = page.tools.into_iter();
             tools.extend(listed.map(|tool| (tool.name.to_string(), offered(tool))));
             cursor = page.next_cursor;
-            if cursor.is_none() || tools.len() > MAX_TOOLS {
+            if cursor.is_none() {
+                return Ok(tools);
+            }
+            if tools.len() > MAX_TOOLS {
                 break;
             }
         }
-        Ok(OfferedServer {
-            name,
-            version,
-            tools,
-        })
+        Err(ListError::Endless)
+    }
+
+    /// Whether a tool with this name reads resources of the server, and is none of its own.
+    pub(super) async fn reads_resources_as(&self, tool: &str) -> bool {
+        let current = match tool {
+            RESOURCE => self.current(tool).await.ok().flatten(),
+            _ => None,
+        };
+        current.is_some_and(|current| *current == resource_tool())
+    }
+
+    /// Has a server of the stateless revisions tell when its tools change; the others tell it unasked. Where such a stream
+    /// has ended, the tools count as changed.
+    async fn subscribe(&self) {
+        let handler = self.service.service();
+        let tells = self.service.peer().peer_info().is_some_and(|info| {
+            let tools = info.capabilities.tools.as_ref();
+            let tells = tools.and_then(|tools| tools.list_changed) == Some(true);
+            tells && !info.protocol_version.has_initialize()
+        });
+        if !tells || handler.subscribed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let filter = SubscriptionFilter::builder().tools_list_changed().build();
+        let listening = self.service.peer().listen(filter);
+        let Ok(Ok(mut subscription)) = tokio::time::timeout(LISTEN_TIMEOUT, listening).await else {
+            return;
+        };
+        let (version, subscribed) = (handler.version.clone(), handler.subscribed.clone());
+        tokio::spawn(async move {
+            while let Ok(Some(_)) = subscription.next().await {
+                version.fetch_add(1, Ordering::Release);
+            }
+            subscribed.store(false, Ordering::Release);
+            version.fetch_add(1, Ordering::Release);
+        });
     }
 
     /// What the server says of one tool now. It is asked for all of them once, and again after they have changed.
-    pub(super) async fn current(
-        &self,
-        tool: &str,
-    ) -> Result<Option<Arc<OfferedTool>>, ServiceError> {
+    pub(super) async fn current(&self, tool: &str) -> Result<Option<Arc<OfferedTool>>, ListError> {
         let version = self.service.service().version.load(Ordering::Acquire);
         let mut known = self.known.lock().await;
         if let Some(known) = known.as_ref().filter(|known| known.version == version) {
             return Ok(known.tools.get(tool).cloned());
         }
+        self.subscribe().await;
         let tools = self.offered().await?.tools.into_iter();
         let tools: BTreeMap<_, _> = tools.map(|(name, tool)| (name, Arc::new(tool))).collect();
         let current = tools.get(tool).cloned();
@@ -197,11 +245,21 @@ impl Connection {
     }
 }
 
-/// The revisions of the protocol: the latest where the server knows it, else the one that it chooses.
-fn lifecycle() -> rmcp::service::ClientLifecycleMode {
-    rmcp::service::ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: Some(ProtocolVersion::V_2025_11_25),
+/// Reading a resource, as a tool. That it only reads is what the protocol says, and counts as what the server says.
+fn resource_tool() -> OfferedTool {
+    OfferedTool {
+        description: Some("Reads a resource of the server.".to_owned()),
+        input: json!({
+            "type": "object",
+            "properties": { "uri": { "type": "string" } },
+            "required": ["uri"],
+            "additionalProperties": false,
+        }),
+        annotations: Annotations {
+            read_only: Some(true),
+            ..Annotations::default()
+        },
+        ..OfferedTool::default()
     }
 }
 
@@ -220,50 +278,5 @@ fn offered(tool: Tool) -> OfferedTool {
             idempotent: annotations.idempotent_hint,
             open_world: annotations.open_world_hint,
         },
-    }
-}
-
-/// Why there is no connection, in one sentence without the text of messages.
-fn why(problem: &ClientInitializeError) -> String {
-    match problem {
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => why(fallback),
-        ClientInitializeError::ConnectionClosed(_)
-        | ClientInitializeError::TransportError { .. } => {
-            "it closed the connection before it was ready".to_owned()
-        }
-        ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
-            "it speaks no revision of the protocol that is known here".to_owned()
-        }
-        other => other.to_string(),
-    }
-}
-
-impl ClientHandler for Handler {
-    fn get_info(&self) -> ClientConfig {
-        let forms = ElicitationCapability::new().with_form(FormElicitationCapability::default());
-        let mut capabilities = ClientCapabilities::default();
-        capabilities.elicitation = Some(forms);
-        let name = Implementation::new("planrun", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(capabilities, name)
-    }
-
-    async fn create_elicitation(
-        &self,
-        request: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        Ok(self.calls.ask(request).await)
-    }
-
-    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.version.fetch_add(1, Ordering::Release);
-    }
-
-    async fn on_progress(
-        &self,
-        params: ProgressNotificationParam,
-        _context: NotificationContext<RoleClient>,
-    ) {
-        self.calls.progress(params);
     }
 }

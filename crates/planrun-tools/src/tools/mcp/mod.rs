@@ -3,12 +3,18 @@
 mod address;
 mod call;
 mod connection;
+mod handler;
+mod long_lines;
+mod oauth;
 mod open_calls;
 mod program;
+mod remote;
 mod result;
 mod server;
+mod task;
 mod transport;
 
 pub use address::McpAddress;
+pub use oauth::{Login, OAuth};
 pub use server::McpServer;
 use transport::McpTransport;

@@ -8,6 +8,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::task::JoinHandle;
 
 use super::McpAddress;
+use super::long_lines::LongLines;
 use crate::host::Host;
 use crate::tools::process::ProcessGroup;
 
@@ -31,7 +32,7 @@ struct ErrorOutput {
 }
 
 /// The pipes to a program.
-pub(super) type Pipes = (ChildStdout, ChildStdin);
+pub(super) type Pipes = (LongLines<ChildStdout>, ChildStdin);
 
 impl Program {
     /// Starts the program of a server.
@@ -56,7 +57,8 @@ impl Program {
             std::io::ErrorKind::NotFound => format!("there is no program `{name}`"),
             _ => format!("`{name}` cannot be started: {problem}"),
         })?;
-        let pipes = child.stdout.take().zip(child.stdin.take());
+        let output = child.stdout.take().map(LongLines::new);
+        let pipes = output.zip(child.stdin.take());
         let pipes = pipes.ok_or_else(|| format!("`{name}` has no pipes"))?;
         let errors = child.stderr.take().map(|output| {
             let kept = Arc::default();

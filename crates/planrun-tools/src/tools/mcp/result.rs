@@ -12,7 +12,7 @@ use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Signature, Validation};
 use planrun_lang::value::{Key, Map, Value};
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use rmcp::model::{CallToolResult, ContentBlock, ReadResourceResult, ResourceContents};
 use serde_json::Value as Json;
 
 /// The outcome of a call of a tool with this contract.
@@ -87,7 +87,6 @@ fn parts(content: &[ContentBlock]) -> Result<Value, CallError> {
 
 fn part(block: &ContentBlock) -> Result<Value, CallError> {
     let text = |text: &str| Some(Value::from(text.to_owned()));
-    let optional = |text: &Option<String>| text.clone().map(Value::from);
     Ok(match block {
         ContentBlock::Text(block) => object([("kind", text("text")), ("text", text(&block.text))]),
         ContentBlock::Image(image) => object([
@@ -105,33 +104,50 @@ fn part(block: &ContentBlock) -> Result<Value, CallError> {
             ("uri", text(&link.uri)),
             ("name", text(&link.name)),
         ]),
-        ContentBlock::Resource(embedded) => match &embedded.resource {
-            ResourceContents::TextResourceContents {
-                uri,
-                mime_type,
-                text: content,
-                ..
-            } => object([
-                ("kind", text("resource")),
-                ("uri", text(uri)),
-                ("mime", optional(mime_type)),
-                ("text", text(content)),
-            ]),
-            ResourceContents::BlobResourceContents {
-                uri,
-                mime_type,
-                blob,
-                ..
-            } => object([
-                ("kind", text("resource")),
-                ("uri", text(uri)),
-                ("mime", optional(mime_type)),
-                ("bytes", Some(bytes(blob)?)),
-            ]),
-            _ => return Err(unknown_block()),
-        },
+        ContentBlock::Resource(embedded) => return resource(&embedded.resource),
         _ => return Err(unknown_block()),
     })
+}
+
+/// What a server gives of a resource.
+fn resource(contents: &ResourceContents) -> Result<Value, CallError> {
+    let text = |text: &str| Some(Value::from(text.to_owned()));
+    let (uri, mime, key, content) = match contents {
+        ResourceContents::TextResourceContents {
+            uri,
+            mime_type,
+            text: content,
+            ..
+        } => (uri, mime_type, "text", text(content)),
+        ResourceContents::BlobResourceContents {
+            uri,
+            mime_type,
+            blob,
+            ..
+        } => (uri, mime_type, "bytes", Some(bytes(blob)?)),
+        _ => return Err(unknown_block()),
+    };
+    Ok(object([
+        ("kind", text("resource")),
+        ("uri", text(uri)),
+        ("mime", mime.as_deref().and_then(text)),
+        (key, content),
+    ]))
+}
+
+/// The outcome of reading a resource: its texts one below the other, and its parts.
+pub(super) fn contents(result: &ReadResourceResult) -> CallOutcome {
+    let parts = result.contents.iter().map(resource);
+    let parts = parts.collect::<Result<Vec<_>, _>>()?;
+    let texts = result.contents.iter().filter_map(|part| match part {
+        ResourceContents::TextResourceContents { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    Ok(Answer::Value(object([
+        ("text", Some(Value::from(text))),
+        ("parts", Some(Value::List(Arc::new(parts)))),
+    ])))
 }
 
 /// An object without the fields that have no value.

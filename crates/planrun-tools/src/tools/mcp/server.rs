@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use super::connection::Connection;
+use super::connection::{Connection, ListError};
+use super::oauth::{Refusal, identify, remedy};
 use super::{McpAddress, McpTransport};
 use crate::contract::{OfferedServer, OfferedTool};
 use crate::host::Host;
-use crate::tools::{BoxFuture, PinnedTool, ProjectLimit, Server, ServerError, Transport};
+use crate::tools::credential::Credentials;
+use crate::tools::{BoxFuture, Identity, PinnedTool, ProjectLimit, Server, ServerError, Transport};
 
 /// A server that the project configures, under the name that the project gives it.
 pub struct McpServer {
@@ -18,6 +20,8 @@ pub struct McpServer {
     host: Arc<dyn Host>,
     /// `None` before it is first needed, and after it was closed.
     connection: Mutex<Option<Arc<Connection>>>,
+    /// The tokens that are sent to it.
+    credentials: Credentials,
 }
 
 impl McpServer {
@@ -34,6 +38,7 @@ impl McpServer {
             limit,
             host,
             connection: Mutex::new(None),
+            credentials: Credentials::default(),
         }
     }
 
@@ -49,9 +54,47 @@ impl McpServer {
         if let Some(connection) = kept.as_ref().filter(|connection| !connection.is_lost()) {
             return Ok(connection.clone());
         }
-        let opened = Connection::open(&self.address, &self.limit, &*self.host).await;
-        let opened = opened.map_err(|why| self.unavailable("cannot be used", &why))?;
+        let place = (&*self.name, &self.address);
+        let opening = Connection::open(place, &self.limit, &self.host, &self.credentials);
+        let opened = opening.await.map_err(|refusal| match refusal {
+            Refusal::Login(why) => self.denied(&why),
+            Refusal::Broken(why) => self.unavailable("cannot be used", &why),
+        })?;
         Ok(kept.insert(Arc::new(opened)).clone())
+    }
+
+    /// What a refusal of the server means that somebody can lift who logs in.
+    pub(super) fn wants_login(&self, challenge: Option<&str>) -> ServerError {
+        let url = match &self.address {
+            McpAddress::Url { url, .. } => url,
+            McpAddress::Program { .. } => "",
+        };
+        self.denied(&remedy(&self.name, url, challenge))
+    }
+
+    /// Adds whoever has logged in to it.
+    pub(super) fn identify_login(&self, url: &str, identity: &mut Identity) {
+        identify(&*self.host, url, identity);
+    }
+
+    fn not_listed(&self, error: &ListError) -> ServerError {
+        match error {
+            ListError::Service(problem)
+                if problem.auth_challenge().is_some() || problem.is_authorization_required() =>
+            {
+                self.wants_login(problem.auth_challenge())
+            }
+            ListError::Service(_) | ListError::Endless | ListError::Late => {
+                self.unavailable("does not list its tools", error)
+            }
+        }
+    }
+
+    fn denied(&self, why: &str) -> ServerError {
+        ServerError::Denied(format!(
+            "the MCP server `{}` cannot be used: {why}",
+            self.name
+        ))
     }
 
     fn unavailable(&self, what: &str, why: &dyn std::fmt::Display) -> ServerError {
@@ -67,7 +110,7 @@ impl Server for McpServer {
     fn offered(&self) -> BoxFuture<'_, Result<OfferedServer, ServerError>> {
         Box::pin(async {
             let offered = self.connection().await?.offered().await;
-            offered.map_err(|why| self.unavailable("does not list its tools", &why))
+            offered.map_err(|error| self.not_listed(&error))
         })
     }
 
@@ -77,12 +120,13 @@ impl Server for McpServer {
     ) -> BoxFuture<'a, Result<Option<Arc<OfferedTool>>, ServerError>> {
         Box::pin(async move {
             let current = self.connection().await?.current(tool).await;
-            current.map_err(|why| self.unavailable("does not list its tools", &why))
+            current.map_err(|error| self.not_listed(&error))
         })
     }
 
     fn transport(self: Arc<Self>, tool: PinnedTool) -> Arc<dyn Transport> {
-        Arc::new(McpTransport::new(self, tool))
+        let credentials = self.credentials.clone();
+        credentials.guard(Arc::new(McpTransport::new(self, tool)))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

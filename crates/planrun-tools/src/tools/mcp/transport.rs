@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::call::converse;
+use super::call::Call;
 use super::{McpAddress, McpServer};
 use crate::tools::{
     BoxFuture, Conversation, Described, Identity, PinnedTool, Request, Server, ServerError,
@@ -24,12 +24,15 @@ impl McpTransport {
 
 impl Transport for McpTransport {
     fn call(&self, request: Request) -> Conversation {
-        if let Err(error) = request.begins() {
-            return Conversation::Now(Err(error));
-        }
         let (server, tool) = (self.server.clone(), self.tool.clone());
         Conversation::with_events(move |events| async move {
-            converse(&server, &tool, &request, events).await
+            let call = Call {
+                server: &server,
+                tool: &tool,
+                request: &request,
+                events,
+            };
+            call.make().await
         })
     }
 
@@ -44,12 +47,19 @@ impl Transport for McpTransport {
                     .for_each(|word| identity.add(word.as_bytes()));
                 surroundings.identify(identity);
             }
-            McpAddress::Url { url, headers } => {
+            McpAddress::Url {
+                url,
+                headers,
+                oauth,
+            } => {
                 let headers = headers.iter().flat_map(|(name, value)| [name, value]);
                 [url]
                     .into_iter()
                     .chain(headers)
                     .for_each(|part| identity.add(part.as_bytes()));
+                if oauth.is_some() {
+                    self.server.identify_login(url, identity);
+                }
             }
         }
     }

@@ -1,0 +1,248 @@
+//! Logging in: an address for a browser, and its answer at a loopback port.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Url;
+use rmcp::transport::auth::{AuthorizationCallback, AuthorizationManager, OAuthClientConfig};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::store::TokenFile;
+use super::{Discovered, OAuth, why};
+use crate::host::Host;
+use crate::tools::ProjectLimit;
+use crate::tools::mcp::remote::Remote;
+
+/// The most that is read of a request at the loopback port.
+const MAX_REQUEST_BYTES: u64 = 16 * 1024;
+/// How long the server may take to say where one logs in.
+const CHALLENGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long one request there may take, so that nobody keeps the browser out.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Somebody who is about to log in to a server.
+pub struct Login {
+    manager: AuthorizationManager,
+    listener: TcpListener,
+    redirect: Url,
+    address: String,
+    issuer: String,
+    file: PathBuf,
+}
+
+impl Login {
+    /// Finds the authorization server, makes planrun known to it, and listens. `further` are scopes that are asked for beside
+    /// those of the login before.
+    ///
+    /// # Errors
+    /// One sentence for people; parts of it may be text from outside. Also where the project does not let the server be
+    /// reached.
+    pub async fn begin(
+        (url, headers): (&str, &[(String, String)]),
+        oauth: &OAuth,
+        further: &[String],
+        (limit, host): (&ProjectLimit, &Arc<dyn Host>),
+    ) -> Result<Self, String> {
+        let place = Url::parse(url).map_err(|problem| problem.to_string())?;
+        limit.url(&place)?;
+        let listener = TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.map_err(|problem| format!("no port can be opened: {problem}"))?;
+        let port = listener.local_addr().map_err(|problem| problem.to_string());
+        let redirect = format!("http://127.0.0.1:{}/callback", port?.port());
+        let remote = Remote {
+            url,
+            headers,
+            limit,
+        };
+        let challenge = tokio::time::timeout(CHALLENGE_TIMEOUT, remote.challenge()).await;
+        let challenge = challenge.map_err(|_| "its server does not answer".to_owned())??;
+        let mut found = Discovered::of(url, challenge.as_deref()).await?;
+        let mut file = TokenFile::new(host, url, &found.issuer)?;
+        let scopes = scopes(&found, oauth, further, &file).await?;
+        let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        let documents = found.reads_client_documents();
+        let is_usable = |client: &&String| documents || !client.starts_with("https://");
+        let manager = &mut found.manager;
+        let client = match oauth.client.as_ref().filter(is_usable) {
+            Some(client) => {
+                let mut config = OAuthClientConfig::new(client, &redirect);
+                config.client_secret.clone_from(&oauth.secret);
+                let configured = manager.configure_client(config.clone());
+                configured.map(|()| config)
+            }
+            None => manager.register_client("planrun", &redirect, &scopes).await,
+        };
+        let known = |what: &str| format!("{} {what}", found.issuer);
+        let client = client.map_err(|error| {
+            let remedy =
+                "register planrun there by hand and write `auth: { oauth: { client: ID } }`";
+            format!(
+                "{}: {}; {remedy}",
+                known("does not take planrun as a client"),
+                why(&error)
+            )
+        })?;
+        file.client_secret = client.client_secret;
+        let path = file.path().to_owned();
+        manager.set_credential_store(file);
+        let address = manager.get_authorization_url(&scopes).await;
+        let address =
+            address.map_err(|error| format!("{}: {}", known("cannot be used"), why(&error)))?;
+        let redirect = Url::parse(&redirect).map_err(|problem| problem.to_string())?;
+        Ok(Self {
+            manager: found.manager,
+            listener,
+            redirect,
+            address,
+            issuer: found.issuer,
+            file: path,
+        })
+    }
+
+    /// Where the user's browser has to go. Text from outside.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Who asks the user. Text from outside.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// Where the tokens will be.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Waits for the browser to come back, and keeps what it brings.
+    ///
+    /// # Errors
+    /// One sentence for people; parts of it may be text from outside.
+    pub async fn finish(self, limit: Duration) -> Result<(), String> {
+        let come_back = tokio::time::timeout(limit, self.answer()).await;
+        let come_back = come_back.map_err(|_| {
+            let seconds = limit.as_secs();
+            format!(
+                "nobody has come back from {} within {seconds} s",
+                self.issuer
+            )
+        })??;
+        let query = |name: &str| {
+            let pair = come_back.query_pairs().find(|(key, _)| key == name);
+            pair.map(|(_, value)| value.into_owned())
+        };
+        // Not even a refusal counts from somebody else.
+        if let Some(other) = query("iss").filter(|issuer| *issuer != self.issuer) {
+            return Err(format!(
+                "the answer is from {other} and not from {}; nothing was kept",
+                self.issuer
+            ));
+        }
+        if let Some(refusal) = query("error") {
+            let more = query("error_description").map(|more| format!(": {more}"));
+            let more = more.unwrap_or_default();
+            return Err(format!("{} has refused: {refusal}{more}", self.issuer));
+        }
+        let callback = AuthorizationCallback::from_redirect_url(come_back.as_str());
+        let callback = callback.map_err(|error| why(&error))?;
+        let exchanged = self.manager.exchange_code_for_token_with_issuer(
+            &callback.code,
+            &callback.csrf_token,
+            callback.issuer.as_deref(),
+        );
+        match exchanged.await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(format!("{} gives no token: {}", self.issuer, why(&error))),
+        }
+    }
+
+    /// The address with which the browser comes back. Whatever else asks at the port is told that nothing is there.
+    async fn answer(&self) -> Result<Url, String> {
+        let sent = Url::parse(&self.address).map_err(|problem| problem.to_string())?;
+        let state = |url: &Url| {
+            let pair = url.query_pairs().find(|(key, _)| key == "state");
+            pair.map(|(_, value)| value.into_owned())
+        };
+        loop {
+            let accepted = self.listener.accept().await;
+            let (mut stream, _) = accepted.map_err(|problem| problem.to_string())?;
+            let asked = tokio::time::timeout(REQUEST_TIMEOUT, target(&mut stream)).await;
+            let asked = asked.ok().flatten();
+            let asked = asked.and_then(|target| self.redirect.join(&target).ok());
+            let is_answer = |url: &Url| {
+                url.origin() == self.redirect.origin()
+                    && url.path() == self.redirect.path()
+                    && state(url) == state(&sent)
+            };
+            let answer = asked.filter(is_answer);
+            let (status, text) = match answer {
+                Some(_) => (
+                    "200 OK",
+                    "planrun has the answer; its terminal tells whether it could be used. This window can be closed.\n",
+                ),
+                None => ("404 Not Found", "There is nothing here.\n"),
+            };
+            let length = text.len();
+            let response = format!(
+                "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n{text}"
+            );
+            // A browser that is gone needs no answer.
+            let _ =
+                tokio::time::timeout(REQUEST_TIMEOUT, stream.write_all(response.as_bytes())).await;
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+        }
+    }
+}
+
+/// The target of a GET request.
+async fn target(stream: &mut TcpStream) -> Option<String> {
+    let mut read = Vec::new();
+    let mut bounded = stream.take(MAX_REQUEST_BYTES);
+    while !read.windows(4).any(|end| end == b"\r\n\r\n") {
+        if bounded.read_buf(&mut read).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let text = String::from_utf8(read).ok()?;
+    let target = text.strip_prefix("GET ")?.split(' ').next()?;
+    target.starts_with('/').then(|| target.to_owned())
+}
+
+/// What is asked for: what the project says, else what the server says; with `further` scopes, those beside the ones that the
+/// login before has.
+async fn scopes(
+    found: &Discovered,
+    oauth: &OAuth,
+    further: &[String],
+    file: &TokenFile,
+) -> Result<Vec<String>, String> {
+    let mut scopes = match (further, &*oauth.scopes) {
+        ([], []) => found.manager.select_initial_scopes(&[]).await,
+        ([], named) => named.to_vec(),
+        (further, _) => {
+            let before = file.read()?.map(|kept| kept.credentials.granted_scopes);
+            let before = before.unwrap_or_default().into_iter();
+            let new = further.iter().cloned();
+            before.chain(new).collect()
+        }
+    };
+    let offered = found.metadata.scopes_supported.iter().flatten();
+    // It is what makes the login last longer than the first token.
+    let offline = offered.filter(|_| !scopes.is_empty());
+    scopes.extend(
+        offline
+            .filter(|scope| *scope == "offline_access")
+            .cloned()
+            .collect::<Vec<_>>(),
+    );
+    let mut seen = std::collections::BTreeSet::new();
+    scopes.retain(|scope| seen.insert(scope.clone()));
+    Ok(scopes)
+}

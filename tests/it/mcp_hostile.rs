@@ -1,0 +1,212 @@
+//! Servers of the Model Context Protocol that mean no good: whatever they do, a step fails or a connection is refused, nothing
+//! hangs, and nothing reaches the terminal that it would act on.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::mcp::{calling, run, served};
+use crate::support::{Output, root};
+
+/// A hostile server of one kind, which behaves until it is armed.
+struct Hostile {
+    place: TempDir,
+    over: &'static str,
+    /// Where it serves HTTP.
+    process: Option<Child>,
+}
+
+impl Drop for Hostile {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            // One that has ended already is ended.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+impl Hostile {
+    /// One over standard input and output, and one over HTTP; none where there is no Python.
+    fn both(mode: &str, call: &str) -> Vec<Self> {
+        ["stdio", "http"]
+            .into_iter()
+            .filter_map(|over| Self::new(mode, over, call))
+            .collect()
+    }
+
+    fn new(mode: &str, over: &'static str, call: &str) -> Option<Self> {
+        let place = served("hostile.py", &[mode], &calling(call))?;
+        let mut hostile = Self {
+            place,
+            over,
+            process: None,
+        };
+        if over == "http" {
+            let mut process = Command::new("python3")
+                .arg(root().join("tests/peers/mcp/hostile.py"))
+                .args([mode.as_ref(), hostile.place.path(), "http".as_ref()])
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let mut port = String::new();
+            let output = process.stdout.take().unwrap();
+            BufReader::new(output).read_line(&mut port).unwrap();
+            hostile.process = Some(process);
+            let url = format!("http://127.0.0.1:{}/mcp", port.trim());
+            let settings = format!("tools: {{ notes: {{ mcp: {{ url: \"{url}\" }} }} }}\n");
+            std::fs::write(hostile.place.path().join("planrun.yaml"), settings).unwrap();
+        }
+        Some(hostile)
+    }
+
+    fn tools(&self, arguments: &[&str]) -> Output {
+        let output = run(&self.place, &[&["tools"], arguments].concat());
+        self.check(&output);
+        output
+    }
+
+    /// Pins what it offers, and runs the plan once it is armed.
+    fn run(&self) -> Output {
+        let locked = self.tools(&["lock", "--accept", "all"]);
+        assert_eq!(locked.status, 0, "{}: {locked:?}", self.over);
+        std::fs::write(self.place.path().join("armed"), "").unwrap();
+        let output = run(&self.place, &["run", "a.plan"]);
+        self.check(&output);
+        output
+    }
+
+    fn check(&self, output: &Output) {
+        for text in [&output.stdout, &output.stderr] {
+            let acts = |character: char| matches!(character, '\0'..='\x08' | '\x0b'..='\x1f' | '\x7f'..='\u{9f}' | '\u{202a}'..='\u{202e}');
+            assert!(!text.contains(acts), "{}: {text:?}", self.over);
+            assert!(!text.contains("panicked"), "{}: {text}", self.over);
+        }
+        assert_ne!(output.status, -1, "{}: {output:?}", self.over);
+    }
+}
+
+fn fails_with(output: &Output, parts: &[&str]) {
+    assert_eq!(output.status, 1, "{output:?}");
+    for part in parts {
+        assert!(output.stderr.contains(part), "{part:?} in {output:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_never_comes_is_waited_for_as_long_as_the_step_says() {
+    for mode in ["hang", "endless"] {
+        for server in Hostile::both(mode, "notes.call() timeout 300ms") {
+            fails_with(
+                &server.run(),
+                &["transient.timeout", "no answer within 300ms"],
+            );
+        }
+    }
+}
+
+#[test]
+fn whatever_is_told_before_the_answer_the_answer_is_heard() {
+    for server in Hostile::both("flood", "notes.call()") {
+        let output = server.run();
+        assert!(output.stdout.contains("after the flood"), "{output:?}");
+    }
+    let server = Hostile::new("garbage", "stdio", "notes.call()");
+    let Some(server) = server else { return };
+    let output = server.run();
+    assert!(output.stdout.contains("after the garbage"), "{output:?}");
+}
+
+#[test]
+fn an_answer_that_breaks_off_fails_the_step() {
+    for mode in ["half", "garbage"] {
+        let Some(server) = Hostile::new(mode, "http", "notes.call() retry { attempts: 1 }") else {
+            return;
+        };
+        fails_with(
+            &server.run(),
+            &["transient.network", "closed the connection"],
+        );
+    }
+    let server = Hostile::new("half", "stdio", "notes.call() retry { attempts: 1 }").unwrap();
+    fails_with(
+        &server.run(),
+        &["transient.network", "closed the connection"],
+    );
+}
+
+#[test]
+fn an_answer_of_a_hundred_megabytes_is_not_read() {
+    for (mode, over, part) in [
+        ("large", "stdio", "the answer has more than 16 MiB"),
+        ("large", "http", "closed the connection"),
+        ("large-json", "http", "16777216 bytes"),
+    ] {
+        let Some(server) = Hostile::new(mode, over, "notes.call() retry { attempts: 1 }") else {
+            return;
+        };
+        fails_with(&server.run(), &[part]);
+    }
+}
+
+#[test]
+fn names_and_texts_of_a_server_draw_nothing() {
+    for server in Hostile::both("names", "notes.call()") {
+        fails_with(&server.run(), &["tool.failed", "owned"]);
+        let listed = server.tools(&["list", "--full"]);
+        assert!(listed.stdout.contains("../../x"), "{listed:?}");
+        server.tools(&["show", "notes.call"]);
+        server.tools(&["lock", "--check"]);
+    }
+}
+
+#[test]
+fn a_list_that_does_not_end_or_goes_too_deep_is_refused() {
+    for (mode, part) in [("pages", "more than 1000 pages"), ("schemas", "notes")] {
+        for server in Hostile::both(mode, "notes.call()") {
+            let locked = server.tools(&["lock"]);
+            assert_eq!(locked.status, 3, "{}: {locked:?}", server.over);
+            assert!(locked.stderr.contains(part), "{locked:?}");
+        }
+    }
+}
+
+#[test]
+fn content_that_is_none_fails_the_step() {
+    for server in Hostile::both("bomb", "notes.call()") {
+        fails_with(&server.run(), &["validation.result", "no base64"]);
+    }
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let Some(server) = Hostile::new("redirect", "http", "notes.call() retry { attempts: 1 }")
+    else {
+        return;
+    };
+    fails_with(&server.run(), &["307"]);
+    assert!(!server.place.path().join("visited").exists());
+}
+
+#[test]
+fn servers_are_connected_to_all_at_once() {
+    let Some(place) = served("hostile.py", &["together-20"], &calling("notes.call()")) else {
+        return;
+    };
+    let settings = std::fs::read_to_string(place.path().join("planrun.yaml")).unwrap();
+    let one = settings.strip_prefix("tools:\n  notes: ").unwrap();
+    let servers: String = (0..20).map(|count| format!("  s{count}: {one}")).collect();
+    let all = format!("tools:\n{servers}");
+    std::fs::write(place.path().join("planrun.yaml"), all).unwrap();
+    // Each waits for the last, so that one after the other would never begin.
+    let locked = run(&place, &["tools", "lock"]);
+    assert_eq!(locked.status, 0, "{locked:?}");
+    assert_eq!(
+        locked.stdout.matches(": 1 tool\n").count(),
+        20,
+        "{locked:?}"
+    );
+}

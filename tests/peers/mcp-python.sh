@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Plans over servers made with both makes of the Python SDK of the Model Context Protocol, over standard input and output and over
+# HTTP: every kind of content, questions, progress, a call that is cancelled, resources. Needs python3 and a package registry;
+# takes no arguments. Without python3 it says so, and nothing is counted.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+peers=$root/target/peers/mcp-python
+mkdir -p "$peers"
+
+if ! command -v python3 > /dev/null; then
+    echo "left out: servers of MCP from PyPI, since there is no python3"
+    exit 0
+fi
+
+# Pinned, so that a new release of a peer is a change of this file. The first make has no revision of 2026.
+makes=(2.3.0 1.30.0)
+for make in "${makes[@]}"; do
+    if [ ! -e "$peers/$make/ready" ]; then
+        python3 -m venv "$peers/$make"
+        "$peers/$make/bin/pip" install --quiet --disable-pip-version-check "mcp==$make"
+        touch "$peers/$make/ready"
+    fi
+done
+
+cargo build --quiet --locked
+planrun=$root/target/debug/planrun
+place=$(mktemp -d)
+server=
+finish() {
+    # Only what was started here.
+    [ -z "$server" ] || kill "$server" 2> /dev/null || true
+    rm -rf "$place"
+}
+trap finish EXIT
+cd "$place"
+
+plan() {
+    cat <<PLAN
+use $1
+
+plan $1() -> any {
+    step endless = $1.endless() timeout 500ms recover unknown_outcome => "stopped"
+    step sum = $1.add(a: 3, b: 4)
+    step weather = $1.weather(city: "Chicago")
+    step content = $1.content()
+    step failed = $1.failing() recover tool.failed => "as it should"
+    step slow = $1.slow(steps: 5)
+    step asked = $1.ask(thing: "door")
+    step note = $1.resource(uri: "note://plans")
+    step logo = $1.resource(uri: "logo://one")
+    reply [
+        endless, sum, weather, content.parts.map(p, p.kind), failed, slow, asked, note.text,
+        logo.parts.map(p, p.mime),
+    ]
+}
+PLAN
+}
+plan near > near.plan
+plan far > far.plan
+cat > expected <<'JSON'
+["stopped", {"result": 7}, {"city": "Chicago", "degrees": 21.5, "wind": [1, 2]}, ["text", "image", "audio"], "as it should",
+ {"result": "5 steps"}, {"result": "door: blue"}, "about plans", ["image/png"]]
+JSON
+
+for make in "${makes[@]}"; do
+    python=$peers/$make/bin/python
+    # A port of the system's choice, free a moment ago.
+    port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    "$python" "$root/tests/peers/mcp/python_sdk.py" "$place" "$port" > server.log 2>&1 &
+    server=$!
+    for _ in $(seq 200); do
+        ! grep -q "Uvicorn running" server.log || break
+        sleep 0.1
+    done
+    cat > planrun.yaml <<YAML
+tools:
+  near: { mcp: { command: ["$python", "$root/tests/peers/mcp/python_sdk.py", "$place"] } }
+  far: { mcp: { url: "http://127.0.0.1:$port/mcp" } }
+YAML
+    "$planrun" tools lock --accept all > locked
+    "$planrun" tools lock --check > checked
+    for plan in near far; do
+        rm -f cancelled
+        "$planrun" run "$plan.plan" --answer 'asked.asked={"colour": "blue"}' > ran || { cat ran server.log; exit 1; }
+        "$python" -c 'import json, sys; ran, expected = (json.load(open(name)) for name in sys.argv[1:]); assert ran == expected, ran' ran expected
+        [ -e cancelled ] || { echo "$plan: the server was not told that the call is not wanted any more"; exit 1; }
+    done
+    kill "$server"
+    server=
+    echo "MCP: plans over servers of the Python SDK $make, over standard input and output and over HTTP"
+done
