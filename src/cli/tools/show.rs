@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use planrun_lang::diag::nearest;
+use planrun_lang::diag::render::visible_text;
 use planrun_lang::format::format;
 use planrun_lang::sema::declaration;
 use planrun_lang::source::SourceFile;
@@ -43,5 +44,6 @@ pub(super) fn run(
 pub(super) fn contract(tool: &Signature) -> String {
     let text = declaration(tool);
     let formatted = format(&SourceFile::new("contract", text.clone()));
-    formatted.unwrap_or(text)
+    // A server's words are in it.
+    visible_text(&formatted.unwrap_or(text)).into_owned()
 }

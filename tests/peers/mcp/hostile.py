@@ -59,7 +59,7 @@ def armed(request):
     elif mode == "half":
         yield result(request, "x" * 1000)[:500]
         yield None
-    elif mode == "large":
+    elif mode in ("large", "large-json"):
         # As servers of one make write it, the id comes last.
         yield b'{"result": {"content": [{"type": "text", "text": "' + b"x" * 100_000_000 + b'"}]}, "jsonrpc": "2.0", "id": %d}' % request["id"]
     elif mode == "anonymous":

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::ErrorClass;
+use planrun_lang::types::{ErrorClass, Signature};
 use rmcp::model::{
     CallToolResult, CancelTaskParams, DetailedTask, ErrorData, GetTaskParams, InputRequests,
-    TaskPayload, UpdateTaskParams,
+    JsonObject, TaskPayload, UpdateTaskParams,
 };
 use rmcp::service::ServiceError;
 use serde_json::{Value as Json, json};
@@ -93,23 +93,9 @@ impl Call<'_> {
                     }
                 }
                 TaskPayload::Completed { result } => {
-                    let result = serde_json::from_value::<CallToolResult>(Json::Object(result));
-                    let result = result.map_err(|problem| {
-                        let message =
-                            format!("the result of the task is none of a call: {problem}");
-                        broken(&message, Sent::Answered)
-                    })?;
-                    return outcome(result, &self.tool.signature);
+                    return completed(result, &self.tool.signature);
                 }
-                TaskPayload::Failed { error } => {
-                    let error = serde_json::from_value::<ErrorData>(Json::Object(error));
-                    let message = error.map_or_else(
-                        |_| "the task has failed and does not say why".to_owned(),
-                        |error| error.message.into_owned(),
-                    );
-                    let class = ErrorClass::Tool("failed".into());
-                    return Err(CallError::new(class, message, Sent::Answered));
-                }
+                TaskPayload::Failed { error } => return Err(failure(error)),
                 TaskPayload::Cancelled => {
                     let message = "the server has cancelled the task";
                     return Err(CallError::new(ErrorClass::Cancelled, message, Sent::Maybe));
@@ -183,6 +169,26 @@ impl Call<'_> {
         let _ = tokio::time::timeout(CANCEL_TIMEOUT, told).await;
         stopped(Sent::Maybe)
     }
+}
+
+/// What a task has come to.
+fn completed(result: JsonObject, signature: &Signature) -> CallOutcome {
+    let result = serde_json::from_value::<CallToolResult>(Json::Object(result));
+    let result = result.map_err(|problem| {
+        let message = format!("the result of the task is none of a call: {problem}");
+        broken(&message, Sent::Answered)
+    })?;
+    outcome(result, signature)
+}
+
+/// Why a task has failed.
+fn failure(error: JsonObject) -> CallError {
+    let error = serde_json::from_value::<ErrorData>(Json::Object(error));
+    let message = error.map_or_else(
+        |_| "the task has failed and does not say why".to_owned(),
+        |error| error.message.into_owned(),
+    );
+    CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered)
 }
 
 fn is_transient(error: &CallError) -> bool {
