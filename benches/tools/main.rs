@@ -10,7 +10,7 @@ mod servers;
 
 use std::process::ExitCode;
 
-use report::{Parts, Table};
+use report::{Parts, Table, cold_start};
 
 fn main() -> ExitCode {
     if let Some(delay) = servers::asked_to_serve(&report::arguments()) {
@@ -27,6 +27,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
             "other",
         );
         lock::measure(table)?;
+        cold_start::measure("check", &[], None, table)?;
     }
     if parts.wants("calls") {
         Table::head(
