@@ -17,7 +17,7 @@ const TOOLS: usize = 5000;
 const PAIRS: usize = 30;
 
 /// What is asked for: so much more than without the tools.
-const MOST_MORE: Duration = Duration::from_millis(30);
+const MAX_MORE: Duration = Duration::from_millis(30);
 
 /// Measures the check beside one in a project of one tool, and beside one without servers.
 ///
@@ -47,8 +47,8 @@ pub fn measure(table: &mut Table) -> Result<(), String> {
         let (ours, other) = alternate(PAIRS, || check(&many), || check(&other))?;
         let more = ours.saturating_sub(other);
         let target = Target {
-            told: format!("at most {} more", millis(MOST_MORE)),
-            met: more <= MOST_MORE,
+            told: format!("at most {} more", millis(MAX_MORE)),
+            met: more <= MAX_MORE,
         };
         let ratio = ours.as_secs_f64() / other.as_secs_f64();
         table.row(name, &millis(ours), &millis(other), ratio, Some(&target));

@@ -68,17 +68,17 @@ pub fn run(
         Some(path) => read_apps(path, host.as_ref(), report)?,
         None => Vec::new(),
     };
-    let mut apis = Vec::new();
+    let mut documents = Vec::new();
     for (name, path) in &mock.documents {
-        apis.push(read_document(name, path, host.as_ref(), report)?);
+        documents.push(read_document(name, path, host.as_ref(), report)?);
     }
-    let served = names(&apps, &apis);
+    let told = names(&apps, &documents);
     let options = MockOptions {
         bind: mock.bind,
         seed: mock.seed,
         log: mock.log.clone(),
         failures: mock.failures.clone(),
-        apis,
+        apis: documents,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -93,10 +93,10 @@ pub fn run(
             .map_err(|no| no.to_string())?;
         let address = server.address().ip();
         if !address.is_loopback() {
-            let told = "warning: whoever reaches this machine at {} can call the mock, make its tools fail and read what was sent to it";
-            let _ = writeln!(report, "{}", told.replace("{}", &address.to_string()));
+            let warning = "warning: whoever reaches this machine at {} can call the mock, make its tools fail and read what was sent to it";
+            let _ = writeln!(report, "{}", warning.replace("{}", &address.to_string()));
         }
-        let _ = writeln!(report, "answering for {served}; stop with Ctrl-C");
+        let _ = writeln!(report, "answering for {told}; stop with Ctrl-C");
         let ended = stopped().await;
         server.shutdown().await;
         ended.map_err(|error| format!("the server cannot wait to be stopped: {error}"))
@@ -154,13 +154,18 @@ fn tell(source: &SourceFile, found: &[Diagnostic], report: &mut dyn Write) {
     }
 }
 
-fn names(apps: &[App], apis: &[Api]) -> String {
+fn names(apps: &[App], documents: &[Api]) -> String {
     let one = |(name, count): (&Arc<str>, usize)| {
         format!("{name} ({count} tool{})", if count == 1 { "" } else { "s" })
     };
     let apps = apps.iter().map(|app| (&app.name, app.tools.len()));
-    let apis = apis.iter().map(|api| (&api.name, api.operations.len()));
-    apps.chain(apis).map(one).collect::<Vec<_>>().join(", ")
+    let operations = documents
+        .iter()
+        .map(|api| (&api.name, api.operations.len()));
+    apps.chain(operations)
+        .map(one)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Returns when somebody wants the server to end.

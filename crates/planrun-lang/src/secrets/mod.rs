@@ -5,4 +5,4 @@ mod label;
 mod redactor;
 
 pub use label::{at_path, hidden, hide_json};
-pub use redactor::{LEAST_LENGTH, MARK, Redactor};
+pub use redactor::{MARK, MIN_LENGTH, Redactor};

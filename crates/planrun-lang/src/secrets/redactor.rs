@@ -14,7 +14,7 @@ use crate::value::{Key, Map, Value};
 /// What stands in the place of a secret.
 pub const MARK: &str = "[redacted]";
 /// Shorter secrets, in characters, cannot be told from the text around them.
-pub const LEAST_LENGTH: usize = 4;
+pub const MIN_LENGTH: usize = 4;
 /// What is searched for of a longer form, in bytes. Text that begins as a secret does for so long is taken for it as far as the two
 /// agree, so that the time to learn a secret and its memory do not grow with its length.
 const MAX_PATTERN: usize = 64;
@@ -48,7 +48,7 @@ impl Redactor {
 
     /// From now on this text is secret; false where it is too short to be recognized.
     pub fn add(&mut self, secret: &str) -> bool {
-        if secret.chars().take(LEAST_LENGTH).count() < LEAST_LENGTH {
+        if secret.chars().take(MIN_LENGTH).count() < MIN_LENGTH {
             return false;
         }
         let secret: Arc<str> = secret.into();

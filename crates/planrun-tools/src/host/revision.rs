@@ -12,7 +12,7 @@ use planrun_lang::permission::PathResolver;
 use super::{FileKind, Host};
 
 /// How many links lead from one to the next at most.
-const MOST_LINKS: usize = 16;
+const MAX_LINKS: usize = 16;
 
 /// Files as they were. What lies outside of the repository has no history and is read as it is.
 pub struct Revision {
@@ -175,7 +175,7 @@ impl Revision {
 
     /// The path that a path leads to, links of files followed.
     fn resolved(&self, mut path: PathBuf) -> io::Result<PathBuf> {
-        for _ in 0..MOST_LINKS {
+        for _ in 0..MAX_LINKS {
             let Some(entry) = self.files.get(&path).filter(|entry| entry.is_link) else {
                 return Ok(path);
             };

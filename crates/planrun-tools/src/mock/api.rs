@@ -21,8 +21,11 @@ pub(super) struct ApiResponder {
     apis: Vec<Api>,
     seed: u64,
     /// What makes answers up, by operation and status; prepared when the first is asked for.
-    examples: Mutex<HashMap<(String, Status), Option<Arc<Examples>>>>,
+    examples: Mutex<HashMap<(String, Status), Prepared>>,
 }
+
+/// Nothing where no answer can be made up.
+type Prepared = Option<Arc<Examples>>;
 
 /// An answer as it goes over the wire.
 pub(super) struct ApiAnswer {

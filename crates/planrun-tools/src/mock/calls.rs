@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use serde_json::{Map, Value as Json};
 
 /// So many calls are kept for reading back; the log file keeps all.
-const MOST_CALLS: usize = 10_000;
+const MAX_CALLS: usize = 10_000;
 /// So many answers are kept for repetitions.
-const MOST_ANSWERS: usize = 10_000;
+const MAX_ANSWERS: usize = 10_000;
 
 /// One call, as it stands in the log.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -100,7 +100,7 @@ impl Calls {
     }
 
     pub fn record(&mut self, call: LoggedCall) {
-        if self.log.len() == MOST_CALLS {
+        if self.log.len() == MAX_CALLS {
             self.log.pop_front();
         }
         self.log.push_back(call);
@@ -122,7 +122,7 @@ impl Calls {
 
     /// Keeps a definite answer for repetitions of its call.
     pub fn remember(&mut self, key: String, request: String, answer: Answer) {
-        if self.order.len() == MOST_ANSWERS
+        if self.order.len() == MAX_ANSWERS
             && let Some(oldest) = self.order.pop_front()
         {
             self.answers.remove(&oldest);

@@ -1,7 +1,7 @@
 //! Reading a body of `multipart/form-data`.
 
 /// So many parts are read.
-const MOST_PARTS: usize = 10_000;
+const MAX_PARTS: usize = 10_000;
 
 /// One part of a form.
 pub(super) struct Part {
@@ -16,7 +16,7 @@ pub(super) fn parts(media_type: &str, body: &[u8]) -> Option<Vec<Part>> {
     let mark = format!("--{boundary}").into_bytes();
     let mut rest = body.get(find(body, &mark)? + mark.len()..)?;
     let mut parts = Vec::new();
-    while !rest.starts_with(b"--") && parts.len() < MOST_PARTS {
+    while !rest.starts_with(b"--") && parts.len() < MAX_PARTS {
         let own = rest.strip_prefix(b"\r\n")?;
         let end = find(own, &[b"\r\n", mark.as_slice()].concat())?;
         parts.push(part(own.get(..end)?)?);

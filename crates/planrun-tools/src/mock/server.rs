@@ -27,7 +27,7 @@ use crate::tools::http::percent;
 use crate::tools::openapi::Api;
 
 /// A larger request is refused.
-const MOST_BODY_BYTES: usize = 8 * 1024 * 1024;
+const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 /// Answers that are held back longer than this do not keep a stopped server up.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
@@ -93,9 +93,9 @@ impl MockServer {
         let listener = TcpListener::bind(options.bind).await.map_err(told)?;
         let address = listener.local_addr()?;
         let stop = CancellationToken::new();
-        let apis = Arc::new(ApiResponder::new(options.apis, options.seed));
+        let documents = Arc::new(ApiResponder::new(options.apis, options.seed));
         let local = address.ip().is_loopback();
-        let router = router(responder.clone(), apis).layer(middleware::from_fn(
+        let router = router(responder.clone(), documents).layer(middleware::from_fn(
             move |request: Request, next: Next| admit(local, request, next),
         ));
         let server =
@@ -159,7 +159,7 @@ fn router(responder: Arc<Responder>, apis: Arc<ApiResponder>) -> Router {
         .fallback(move |state, method, uri, headers, body| {
             call(state, apis, method, uri, headers, body)
         })
-        .layer(DefaultBodyLimit::max(MOST_BODY_BYTES))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(responder)
 }
 

@@ -13,7 +13,7 @@ use crate::tools::app::{Loaded, app_files, is_app_file, load_apps};
 /// Where app files are looked for unless a project says otherwise.
 const FOLDER: &str = "apps";
 /// Folders nested deeper are not searched for what a glob means.
-const MOST_DEPTH: usize = 24;
+const MAX_DEPTH: usize = 24;
 /// Files and folders that one glob may lead past.
 const MAX_ENTRIES: usize = 20_000;
 
@@ -87,7 +87,7 @@ fn matching(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>,
         .take_while(|part| !is_wild(&part.to_string_lossy()))
         .collect();
     let depth = if written.contains("**") {
-        MOST_DEPTH
+        MAX_DEPTH
     } else {
         Path::new(written).iter().count()
     };

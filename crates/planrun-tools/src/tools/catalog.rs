@@ -221,12 +221,11 @@ impl Catalog {
         self.join_secrets(&program.secrets);
         let denied = denied.map(|why| Arc::new(DeniedServer::new(program.name.clone(), why)));
         for tool in &program.tools {
-            let transport: Arc<dyn Transport> = match &denied {
-                Some(denied) => denied.clone(),
-                None => {
-                    let host = self.host.clone();
-                    Arc::new(ProgramTransport::new(program.clone(), tool.clone(), host))
-                }
+            let transport: Arc<dyn Transport> = if let Some(denied) = &denied {
+                denied.clone()
+            } else {
+                let host = self.host.clone();
+                Arc::new(ProgramTransport::new(program.clone(), tool.clone(), host))
             };
             self.add(tool.signature.clone(), transport);
         }

@@ -16,9 +16,9 @@ use crate::host::Host;
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// A file above this many bytes is not read.
-pub(super) const MOST_FILE_BYTES: u64 = 8 * 1024 * 1024;
+pub(super) const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 /// A folder with more entries is not listed.
-pub(super) const MOST_ENTRIES: usize = 100_000;
+pub(super) const MAX_ENTRIES: usize = 100_000;
 
 /// One tool of the namespace.
 pub struct FileTool {
@@ -135,7 +135,7 @@ impl FileWorld {
         let path = self.existing(written)?;
         let text = self
             .host
-            .read_bounded(&path, MOST_FILE_BYTES)
+            .read_bounded(&path, MAX_FILE_BYTES)
             .map_err(|problem| told(written, &problem))?;
         Ok(Value::from(text))
     }
@@ -146,9 +146,9 @@ impl FileWorld {
             .host
             .list_folder(&path)
             .map_err(|problem| told(written, &problem))?;
-        if entries.len() > MOST_ENTRIES {
+        if entries.len() > MAX_ENTRIES {
             return Err(failed(
-                &format!("{written} has more than {MOST_ENTRIES} entries"),
+                &format!("{written} has more than {MAX_ENTRIES} entries"),
                 Sent::Answered,
             ));
         }
@@ -204,7 +204,7 @@ fn told(written: &str, problem: &io::Error) -> CallError {
         io::ErrorKind::IsADirectory => format!("{written} is a folder"),
         io::ErrorKind::NotADirectory => format!("{written} is no folder"),
         io::ErrorKind::InvalidData => format!("{written} is not UTF-8 text"),
-        io::ErrorKind::FileTooLarge => format!("{written} is larger than {MOST_FILE_BYTES} bytes"),
+        io::ErrorKind::FileTooLarge => format!("{written} is larger than {MAX_FILE_BYTES} bytes"),
         _ => format!("{written}: {problem}"),
     };
     failed(&message, Sent::Answered)

@@ -191,9 +191,9 @@ impl Lock {
     pub fn parse(text: &str) -> Result<Self, LockError> {
         let malformed = |problem: serde_json::Error| LockError::Malformed(problem.to_string());
         let written =
-            serde_json::from_str(text).or_else(|problem| match serde_json::from_str(text) {
-                Ok(Head { version }) if version > VERSION => Err(LockError::Newer(version)),
-                Ok(_) | Err(_) => Err(malformed(problem)),
+            serde_json::from_str(text).map_err(|problem| match serde_json::from_str(text) {
+                Ok(Head { version }) if version > VERSION => LockError::Newer(version),
+                Ok(_) | Err(_) => malformed(problem),
             });
         let written: Written = written?;
         if written.version > VERSION {

@@ -53,7 +53,7 @@ impl<'a> Talk<'a> {
     /// Calls the agent with these arguments, or takes up what was begun.
     pub(super) async fn run(mut self, arguments: &Map<String, Json>) -> CallOutcome {
         let cancel = self.request.cancel.clone();
-        let outcome = cancel.run_until_cancelled(self.to_the_end(arguments)).await;
+        let outcome = cancel.run_until_cancelled(self.finish(arguments)).await;
         let outcome = outcome.unwrap_or_else(|| {
             let sent = if self.known.id.is_empty() && self.request.handle.is_none() {
                 "before it had a task; the agent may go on with it"
@@ -76,20 +76,17 @@ impl<'a> Talk<'a> {
         outcome
     }
 
-    async fn to_the_end(&mut self, arguments: &Map<String, Json>) -> CallOutcome {
-        match &self.request.handle {
-            Some(handle) => {
-                let text = |name: &str| handle.content()[name].as_str().unwrap_or_default();
-                self.known = Known::of(text("task"), text("context"));
-                self.is_handed_over = true;
-                self.watch().await?;
-            }
-            None => {
-                let parts = parts(arguments)?;
-                let context = arguments.get("context").cloned();
-                self.send(&self.request.idempotency_key, parts, context)
-                    .await?;
-            }
+    async fn finish(&mut self, arguments: &Map<String, Json>) -> CallOutcome {
+        if let Some(handle) = &self.request.handle {
+            let text = |name: &str| handle.content()[name].as_str().unwrap_or_default();
+            self.known = Known::of(text("task"), text("context"));
+            self.is_handed_over = true;
+            self.watch().await?;
+        } else {
+            let parts = parts(arguments)?;
+            let context = arguments.get("context").cloned();
+            self.send(&self.request.idempotency_key, parts, context)
+                .await?;
         }
         for _ in 0..MAX_ROUNDS {
             if let Some(answer) = &self.known.answer {

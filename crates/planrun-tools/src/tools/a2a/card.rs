@@ -1,6 +1,8 @@
 //! What an agent says of itself: where it listens, and what it can do as contracts.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::Path;
 
 use planrun_lang::permission::Permissions;
 use reqwest::Url;
@@ -37,9 +39,8 @@ impl AgentAddress {
     /// Where its card is.
     pub(super) fn card(&self) -> Result<Url, String> {
         let mut url = Url::parse(&self.url).map_err(|problem| problem.to_string())?;
-        if !url.path().ends_with(".json")
-            && let Ok(mut path) = url.path_segments_mut()
-        {
+        let is_card = Path::new(url.path()).extension() == Some(OsStr::new("json"));
+        if !is_card && let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(WELL_KNOWN);
         }
         Ok(url)
@@ -177,14 +178,12 @@ fn input() -> Json {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use planrun_lang::permission::Grant;
 
     use super::*;
     use crate::host::MemoryHost;
 
-    fn chosen(interfaces: Json, net: &[&str]) -> Result<(String, Binding), String> {
+    fn chosen(interfaces: &Json, net: &[&str]) -> Result<(String, Binding), String> {
         let card = json!({ "supportedInterfaces": interfaces });
         let card: AgentCard = serde_json::from_value(card).unwrap();
         let grant = Grant {
@@ -208,12 +207,12 @@ mod tests {
         let old = one("https://a.example/0", "JSONRPC", "0.3");
         let away = one("https://b.example/x", "JSONRPC", "1.0");
         let expected = Ok(("https://a.example/r".to_owned(), Binding::Rest));
-        assert_eq!(chosen(json!([grpc, old, away, rest]), &[]), expected);
-        let told = chosen(json!([away]), &[]).unwrap_err();
+        assert_eq!(chosen(&json!([grpc, old, away, rest]), &[]), expected);
+        let told = chosen(&json!([away]), &[]).unwrap_err();
         assert!(told.contains("sends calls to https://b.example/x; add that host to `allow.net`"));
         let expected = Ok(("https://b.example/x".to_owned(), Binding::JsonRpc));
-        assert_eq!(chosen(json!([away]), &["b.example"]), expected);
-        let told = chosen(json!([grpc, old]), &[]).unwrap_err();
+        assert_eq!(chosen(&json!([away]), &["b.example"]), expected);
+        let told = chosen(&json!([grpc, old]), &[]).unwrap_err();
         assert!(
             told.starts_with("it speaks GRPC 1.0, JSONRPC 0.3, and"),
             "{told}"
@@ -224,7 +223,7 @@ mod tests {
             "http://a.example/",
         ] {
             assert!(
-                chosen(json!([one(away, "JSONRPC", "1.0")]), &[]).is_err(),
+                chosen(&json!([one(away, "JSONRPC", "1.0")]), &[]).is_err(),
                 "{away}"
             );
         }

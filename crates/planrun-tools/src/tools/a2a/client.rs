@@ -16,7 +16,7 @@ use super::card::Binding;
 use super::wire::{Task, Update};
 use crate::host::Host;
 use crate::tools::http::{
-    EventStream, HttpClient, HttpRequest, MOST_BODY_BYTES, body, failure, shown,
+    EventStream, HttpClient, HttpRequest, MAX_BODY_BYTES, body, failure, shown,
 };
 
 /// The revision that is spoken.
@@ -117,7 +117,7 @@ impl Agent {
 
     async fn whole<T: DeserializeOwned>(&self, operation: Operation<'_>) -> Result<T, CallError> {
         let mut response = self.answered(operation, "application/json").await?;
-        let body = body(&mut response, MOST_BODY_BYTES, |_| {}).await?;
+        let body = body(&mut response, MAX_BODY_BYTES, |_| {}).await?;
         read(self.binding, &body, &shown(&self.url))
     }
 
@@ -127,13 +127,13 @@ impl Agent {
         let media_type = response.headers().get(header::CONTENT_TYPE);
         let media_type = media_type.and_then(|value| value.to_str().ok());
         if !media_type.is_some_and(|value| value.starts_with("text/event-stream")) {
-            let body = body(&mut response, MOST_BODY_BYTES, |_| {}).await?;
+            let body = body(&mut response, MAX_BODY_BYTES, |_| {}).await?;
             // Over JSON-RPC an error is an answer of its own.
             read::<Json>(self.binding, &body, &place)?;
             return Err(no_answer(&place, "it is no stream of events"));
         }
         Ok(Updates {
-            events: EventStream::new(response, MOST_BODY_BYTES),
+            events: EventStream::new(response, MAX_BODY_BYTES),
             binding: self.binding,
             place,
         })
@@ -151,7 +151,7 @@ impl Agent {
             return Ok(response);
         }
         let headers = response.headers().clone();
-        let body = body(&mut response, MOST_BODY_BYTES, |_| {}).await?;
+        let body = body(&mut response, MAX_BODY_BYTES, |_| {}).await?;
         let place = shown(&self.url);
         if let Ok(told) = serde_json::from_slice::<RestFailure>(&body)
             && let Some(error) = rest_failure(&told.error)

@@ -5,7 +5,7 @@ use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Validation};
 
 use super::wire::{Artifact, ArtifactUpdate, Message, State, Status, Task, Update};
-use crate::tools::http::MOST_BODY_BYTES;
+use crate::tools::http::MAX_BODY_BYTES;
 
 /// What is known of the call: the task, or the message that the agent has answered with in its place.
 #[derive(Default)]
@@ -114,8 +114,8 @@ impl Known {
     fn add(&mut self, update: ArtifactUpdate, bytes: usize) -> Result<(), CallError> {
         self.expect(&update.task_id, &update.context_id)?;
         self.bytes += bytes;
-        if self.bytes > MOST_BODY_BYTES {
-            let message = format!("its artifacts come to more than {MOST_BODY_BYTES} bytes");
+        if self.bytes > MAX_BODY_BYTES {
+            let message = format!("its artifacts come to more than {MAX_BODY_BYTES} bytes");
             return Err(wrong(&message));
         }
         let new = update.artifact;

@@ -1,4 +1,4 @@
-//! What agents write, as far as it is read here. ProtoJSON leaves out what is empty, and some agents write null for it.
+//! What agents write, as far as it is read here. `ProtoJSON` leaves out what is empty, and some agents write null for it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -53,6 +53,7 @@ pub(super) struct Skill {
 /// What an agent answers at once, and each event of a stream: exactly one of these.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[expect(clippy::struct_field_names, reason = "the protocol calls them so")]
 pub(super) struct Update {
     pub task: Option<Task>,
     pub message: Option<Message>,
@@ -114,6 +115,7 @@ pub(super) struct Message {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[expect(clippy::struct_field_names, reason = "the protocol calls it so")]
 pub(super) struct Artifact {
     pub artifact_id: String,
     pub name: Option<String>,

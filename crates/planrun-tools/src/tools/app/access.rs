@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use planrun_lang::diag::codes::contracts::APP_INVALID;
 use planrun_lang::diag::{Diagnostic, Severity};
-use planrun_lang::secrets::{LEAST_LENGTH, Redactor};
+use planrun_lang::secrets::{MIN_LENGTH, Redactor};
 use planrun_lang::source::Span;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -115,7 +115,7 @@ pub(super) fn credentials(
 
 fn too_short(span: Span) -> Diagnostic {
     let message = format!(
-        "a secret of fewer than {LEAST_LENGTH} characters cannot be told from the text around it"
+        "a secret of fewer than {MIN_LENGTH} characters cannot be told from the text around it"
     );
     let mut finding = Diagnostic::new(&APP_INVALID, span, message)
         .note("where the tool gives it back, it gets into results and into the journal")

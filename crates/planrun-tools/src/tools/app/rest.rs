@@ -182,11 +182,15 @@ impl Placeholders<'_> {
                     found.push(finding);
                 }
             }
-            NodeContent::List(items) => items.iter().for_each(|item| self.within(item, found)),
+            NodeContent::List(items) => {
+                for item in items {
+                    self.within(item, found);
+                }
+            }
             NodeContent::Map(entries) => {
-                entries
-                    .iter()
-                    .for_each(|entry| self.within(&entry.value, found));
+                for entry in entries {
+                    self.within(&entry.value, found);
+                }
             }
             NodeContent::Null | NodeContent::Bool(_) | NodeContent::Number(_) => {}
         }

@@ -9,7 +9,7 @@ use super::section::Section;
 use super::yaml::Content;
 
 /// How deep secrets are looked for in a schema; nobody hides one deeper.
-const MOST_DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// The paths under `sensitive`, and what the schemas themselves mark: `writeOnly`, `format: password`, `x-sensitive`.
 pub(super) fn sensitive(
@@ -40,10 +40,10 @@ pub(in crate::tools) fn marks(parameters: Option<&Json>, returns: Option<&Json>)
         }
     };
     if let Some(schema) = parameters {
-        marked(schema, "", MOST_DEPTH, &mut add);
+        marked(schema, "", MAX_DEPTH, &mut add);
     }
     if let Some(schema) = returns {
-        marked(schema, "result", MOST_DEPTH, &mut add);
+        marked(schema, "result", MAX_DEPTH, &mut add);
     }
     paths
 }

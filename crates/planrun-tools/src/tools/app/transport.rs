@@ -14,7 +14,7 @@ use super::{App, AppTool, Reason, Rest};
 use crate::contract::arguments_type;
 use crate::host::Host;
 use crate::tools::http::{
-    HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure, same_host, told,
+    HttpClient, HttpRequest, HttpResponse, Limits, MAX_BODY_BYTES, failure, same_host, told,
 };
 use crate::tools::{
     BoxFuture, Conversation, Described, Identity, ProjectLimit, Request, Transport, described,
@@ -133,7 +133,7 @@ impl Transport for AppTransport {
         Conversation::with_events(|mut events| async move {
             let limits = Limits {
                 gate: &|target: &Url| same_host(target, &url, &path),
-                max_bytes: MOST_BODY_BYTES,
+                max_bytes: MAX_BODY_BYTES,
                 cancel: &request.cancel,
             };
             let response = client.send(post, limits, &mut events).await?;

@@ -6,7 +6,7 @@ use serde_json::{Number, Value as Json};
 use serde_yaml::{Location, Spanned};
 
 /// Deeper nesting is refused.
-const MOST_DEPTH: usize = 96;
+const MAX_DEPTH: usize = 96;
 
 /// A part of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ pub struct YamlError {
 /// # Errors
 /// Text that is no YAML, has a key twice, is nested too deep, or blows up through its aliases.
 pub fn parse(text: &str) -> Result<Node, YamlError> {
-    let budget = serde_yaml::budget! { max_depth: MOST_DEPTH };
+    let budget = serde_yaml::budget! { max_depth: MAX_DEPTH };
     let options = serde_yaml::options! {
         strict_booleans: true,
         with_snippet: false,

@@ -15,7 +15,7 @@ use super::resolver::{PermittedResolver, REQUESTED};
 use crate::tools::{EventSender, Progress};
 
 /// A chain of redirects longer than this is a failure.
-pub(in crate::tools) const MOST_REDIRECTS: usize = 5;
+pub(in crate::tools) const MAX_REDIRECTS: usize = 5;
 /// A connection that takes longer to open counts as refused: nothing was sent.
 pub(in crate::tools) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -121,7 +121,7 @@ impl HttpClient {
         mut request: HttpRequest,
         gate: Gate<'_>,
     ) -> Result<Response, CallError> {
-        for redirects in 0..=MOST_REDIRECTS {
+        for redirects in 0..=MAX_REDIRECTS {
             // Once a server has answered, later trouble does not mean that nothing happened.
             let later = |error: CallError| {
                 if redirects > 0 {
@@ -142,7 +142,7 @@ impl HttpClient {
                 None => return Ok(response),
             }
         }
-        let message = format!("the server redirected more than {MOST_REDIRECTS} times");
+        let message = format!("the server redirected more than {MAX_REDIRECTS} times");
         Err(error(
             ErrorClass::Tool("failed".into()),
             message,

@@ -14,7 +14,7 @@ use reqwest::{Method, Url};
 use serde_json::Value as Json;
 
 use super::client::{error, shown};
-use super::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
+use super::{HttpClient, HttpRequest, HttpResponse, Limits, MAX_BODY_BYTES, failure};
 use crate::host::Host;
 use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
 
@@ -114,7 +114,7 @@ impl Transport for Fetch {
             let place = shown(&prepared.url);
             let limits = Limits {
                 gate: &|url: &Url| Ok(permissions.net(url)?),
-                max_bytes: MOST_BODY_BYTES,
+                max_bytes: MAX_BODY_BYTES,
                 cancel: &request.cancel,
             };
             let response = client.send(prepared, limits, &mut events).await?;

@@ -12,7 +12,7 @@ mod resolver;
 mod status;
 
 pub(in crate::tools) use answer::{same_host, told};
-pub(in crate::tools) use client::{CONNECT_TIMEOUT, MOST_REDIRECTS, body, build, shown};
+pub(in crate::tools) use client::{CONNECT_TIMEOUT, MAX_REDIRECTS, body, build, shown};
 pub use client::{HttpClient, HttpRequest, HttpResponse, Limits};
 pub use content::{Content, value};
 pub(in crate::tools) use event_stream::EventStream;
@@ -20,4 +20,4 @@ pub use fetch::{Fetch, fetch_signature};
 pub use status::failure;
 
 /// A response body above this many bytes is refused unless a call says otherwise.
-pub const MOST_BODY_BYTES: usize = 8 * 1024 * 1024;
+pub const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;

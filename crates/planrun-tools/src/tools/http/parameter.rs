@@ -255,7 +255,7 @@ impl Written {
             return Some(serde_json::from_str(value).unwrap_or_else(|_| value.as_str().into()));
         }
         if self.style == Style::DeepObject {
-            return self.from_deep(pairs, ty);
+            return self.deep_object(pairs, ty);
         }
         let separator = match self.style {
             Style::Space => " ",
@@ -307,7 +307,7 @@ impl Written {
         }
     }
 
-    fn from_deep(&self, pairs: &[(String, String)], ty: &Type) -> Option<Json> {
+    fn deep_object(&self, pairs: &[(String, String)], ty: &Type) -> Option<Json> {
         let mut fields = Map::new();
         for (name, value) in pairs {
             let inner = name

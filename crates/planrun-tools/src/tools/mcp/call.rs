@@ -153,7 +153,10 @@ impl Call<'_> {
     pub(super) fn failed(&self, problem: &ServiceError) -> CallError {
         let challenge = problem.auth_challenge();
         if challenge.is_some() || problem.is_authorization_required() {
-            return self.server.wants_login(challenge).into_call_error();
+            return self
+                .server
+                .wants_login(challenge.unwrap_or_default())
+                .into_call_error();
         }
         match problem {
             ServiceError::McpError(error) if error.code.0 == TOO_LONG => {

@@ -64,7 +64,13 @@ pub(super) enum Refused {
     #[error("{0}")]
     Unprepared(String),
     #[error("{}", why(.0))]
-    Unanswered(#[from] ClientInitializeError),
+    Unanswered(Box<ClientInitializeError>),
+}
+
+impl From<ClientInitializeError> for Refused {
+    fn from(error: ClientInitializeError) -> Self {
+        Self::Unanswered(Box::new(error))
+    }
 }
 
 impl From<String> for Refused {
@@ -74,14 +80,13 @@ impl From<String> for Refused {
 }
 
 impl Refused {
-    /// Whether somebody has to log in, and what the server says of that.
-    pub(super) fn wants_login(&self) -> Option<Option<&str>> {
+    /// What the server says of logging in, where it wants somebody to; it may say nothing.
+    pub(super) fn challenge(&self) -> Option<&str> {
         let Self::Unanswered(problem) = self else {
             return None;
         };
-        let challenge = problem.auth_challenge();
-        let wants = challenge.is_some() || problem.is_authorization_required();
-        wants.then_some(challenge)
+        let silent = problem.is_authorization_required().then_some("");
+        problem.auth_challenge().or(silent)
     }
 }
 

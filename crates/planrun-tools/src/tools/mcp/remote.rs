@@ -50,8 +50,8 @@ impl Remote<'_> {
     pub(super) async fn challenge(&self) -> Result<Option<String>, String> {
         match self.over(self.limit.client_of(self.url)?).await {
             Ok(_) => Ok(None),
-            Err(refused) => match refused.wants_login() {
-                Some(challenge) => Ok(challenge.map(str::to_owned)),
+            Err(refused) => match refused.challenge() {
+                Some(challenge) => Ok(Some(challenge.to_owned()).filter(|one| !one.is_empty())),
                 None => Err(refused.to_string()),
             },
         }
@@ -79,7 +79,7 @@ impl Remote<'_> {
     }
 
     fn refusal(&self, name: &str, refused: &Refused) -> Refusal {
-        match refused.wants_login() {
+        match refused.challenge() {
             Some(challenge) => Refusal::Login(remedy(name, self.url, challenge)),
             None => refused.to_string().into(),
         }

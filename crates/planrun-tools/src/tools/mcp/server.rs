@@ -56,7 +56,7 @@ impl McpServer {
         }
         let place = (&*self.name, &self.address);
         let opening = Connection::open(place, &self.limit, &self.host, &self.credentials);
-        let opened = opening.await.map_err(|refusal| match refusal {
+        let opened = Box::pin(opening).await.map_err(|refusal| match refusal {
             Refusal::Login(why) => self.denied(&why),
             Refusal::Broken(why) => self.unavailable("cannot be used", &why),
         })?;
@@ -64,7 +64,7 @@ impl McpServer {
     }
 
     /// What a refusal of the server means that somebody can lift who logs in.
-    pub(super) fn wants_login(&self, challenge: Option<&str>) -> ServerError {
+    pub(super) fn wants_login(&self, challenge: &str) -> ServerError {
         let url = match &self.address {
             McpAddress::Url { url, .. } => url,
             McpAddress::Program { .. } => "",
@@ -82,7 +82,7 @@ impl McpServer {
             ListError::Service(problem)
                 if problem.auth_challenge().is_some() || problem.is_authorization_required() =>
             {
-                self.wants_login(problem.auth_challenge())
+                self.wants_login(problem.auth_challenge().unwrap_or_default())
             }
             ListError::Service(_) | ListError::Endless | ListError::Late => {
                 self.unavailable("does not list its tools", error)

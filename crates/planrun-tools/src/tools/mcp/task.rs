@@ -64,9 +64,8 @@ impl Call<'_> {
                 tokio::time::sleep(pause).await;
                 self.state(task).await
             };
-            let state = match cancel.run_until_cancelled(next).await {
-                Some(state) => state,
-                None => return Err(self.cancel(task).await),
+            let Some(state) = cancel.run_until_cancelled(next).await else {
+                return Err(self.cancel(task).await);
             };
             let now = match state {
                 Ok(now) => now,

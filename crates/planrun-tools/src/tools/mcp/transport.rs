@@ -42,9 +42,9 @@ impl Transport for McpTransport {
                 command,
                 surroundings,
             } => {
-                command
-                    .iter()
-                    .for_each(|word| identity.add(word.as_bytes()));
+                for word in command {
+                    identity.add(word.as_bytes());
+                }
                 surroundings.identify(identity);
             }
             McpAddress::Url {

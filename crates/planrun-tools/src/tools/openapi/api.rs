@@ -15,14 +15,14 @@ use super::access::KeyScheme;
 use super::document::{At, Document};
 use super::naming;
 use super::operation::{self, Found, METHODS, Operation};
-use super::schema::{MOST_SCHEMAS, Schemas};
+use super::schema::{MAX_SCHEMAS, Schemas};
 
 use crate::tools::http::parameter::Place;
 
 /// A larger document is not read.
 pub const MAX_DOCUMENT_BYTES: u64 = 16 * 1024 * 1024;
 /// So many operations of one document become tools.
-const MOST_OPERATIONS: usize = 10_000;
+const MAX_OPERATIONS: usize = 10_000;
 
 /// The operations of one document, under the name that the project gives them.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Reader<'_> {
         let schemas = Schemas {
             document: self.document,
             is_3_0,
-            left: Cell::new(MOST_SCHEMAS),
+            left: Cell::new(MAX_SCHEMAS),
         };
         let found = self.operations();
         let (mut operations, mut taken) = (Vec::new(), BTreeSet::new());
@@ -84,8 +84,8 @@ impl Reader<'_> {
         for found in &found {
             let name = self.operation_name(found, &taken);
             let class = self.classes.get(&name).copied();
-            let read = if operations.len() == MOST_OPERATIONS {
-                Err(format!("a document has at most {MOST_OPERATIONS} tools"))
+            let read = if operations.len() == MAX_OPERATIONS {
+                Err(format!("a document has at most {MAX_OPERATIONS} tools"))
             } else if taken.contains(&name) {
                 Err(format!("its name {name} is taken by another operation"))
             } else {
@@ -105,7 +105,7 @@ impl Reader<'_> {
         }
         if schemas.left.get() == 0 {
             let message = format!(
-                "its operations need more than {MOST_SCHEMAS} schemas; what is beyond is taken for anything"
+                "its operations need more than {MAX_SCHEMAS} schemas; what is beyond is taken for anything"
             );
             self.document.warn(
                 "/paths",

@@ -12,7 +12,7 @@ use crate::tools::http::Content;
 use crate::tools::http::parameter::{Place, Style, Written};
 
 /// Schemas that refer further are not taken apart.
-const MOST_DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 /// A schema of an object that says more than this is one argument, so that nothing of it is lost.
 const PLAIN: [&str; 15] = [
     "type",
@@ -172,7 +172,7 @@ impl<'d> Fields<'d> {
         let is_closed = object
             .get("additionalProperties")
             .is_none_or(|rest| *rest == Json::Bool(false));
-        if depth > MOST_DEPTH
+        if depth > MAX_DEPTH
             || !is_object
             || !is_closed
             || at.flag("nullable")

@@ -12,9 +12,9 @@ use crate::tools::app::yaml::{self, Content, Node, YamlError};
 use crate::tools::http::percent;
 
 /// A chain of references longer than this leads nowhere.
-const MOST_REFERENCES: usize = 32;
+const MAX_REFERENCES: usize = 32;
 /// So many findings of one document are shown, and the rest is counted.
-const MOST_FINDINGS: usize = 20;
+const MAX_FINDINGS: usize = 20;
 
 /// A document, and what has been found in it so far.
 pub(super) struct Document {
@@ -97,7 +97,7 @@ impl Document {
     /// Why that is nothing, in one sentence.
     pub(super) fn follow<'a>(&'a self, at: At<'a>) -> Result<At<'a>, String> {
         let mut at = at;
-        for _ in 0..MOST_REFERENCES {
+        for _ in 0..MAX_REFERENCES {
             match at.json.get("$ref").and_then(Json::as_str) {
                 Some(reference) => at = self.target(reference)?,
                 None => return Ok(at),
@@ -146,9 +146,9 @@ impl Document {
         }
         // What could be read as JSON can be read as YAML; else the findings stand at the beginning.
         let tree = yaml::parse(self.source.text()).ok();
-        let mut further = found.len().saturating_sub(MOST_FINDINGS);
+        let mut further = found.len().saturating_sub(MAX_FINDINGS);
         let mut all: Vec<Diagnostic> = Vec::new();
-        for finding in found.into_iter().take(MOST_FINDINGS) {
+        for finding in found.into_iter().take(MAX_FINDINGS) {
             let span = tree.as_ref().map(|tree| match &finding.place {
                 Place::Pointer(pointer) => span_of(tree, pointer),
                 Place::Reference(text) => reference(tree, text).unwrap_or(Span::at(0)),

@@ -240,8 +240,8 @@ fn parameter(at: At) -> Result<Option<Unnamed>, String> {
         name,
         place,
         written,
-        schema,
         at,
+        schema,
     }))
 }
 

@@ -9,9 +9,9 @@ use serde_json::{Map, Value as Json, json};
 use super::document::{At, Document};
 
 /// Schemas nested deeper are taken for anything.
-const MOST_DEPTH: usize = 96;
+const MAX_DEPTH: usize = 96;
 /// So many schemas are copied out of one document, each as often as operations use it; the rest is taken for anything.
-pub(super) const MOST_SCHEMAS: usize = 1_000_000;
+pub(super) const MAX_SCHEMAS: usize = 1_000_000;
 
 /// Keywords whose value is a schema.
 const SCHEMA: [&str; 12] = [
@@ -112,7 +112,7 @@ impl<'d> Schemas<'d> {
     }
 }
 
-impl<'d> Bundle<'_, 'd> {
+impl Bundle<'_, '_> {
     /// The same, in which binary texts are bytes.
     pub(super) fn of_bytes(mut self, takes_bytes: bool) -> Self {
         self.takes_bytes = takes_bytes;
@@ -153,7 +153,7 @@ impl<'d> Bundle<'_, 'd> {
             return schema.as_bool().map_or_else(|| json!({}), Json::Bool);
         };
         let left = self.schemas.left.get();
-        if depth > MOST_DEPTH || left == 0 {
+        if depth > MAX_DEPTH || left == 0 {
             return json!({});
         }
         self.schemas.left.set(left - 1);
@@ -398,12 +398,11 @@ fn without_end(definitions: &mut Map<String, Json>) -> Vec<String> {
             let Some((current, targets)) = path.last_mut() else {
                 break;
             };
-            match targets.pop() {
-                Some(target) => next = Some(target),
-                None => {
-                    settled.insert(current);
-                    path.pop();
-                }
+            if let Some(target) = targets.pop() {
+                next = Some(target);
+            } else {
+                settled.insert(current);
+                path.pop();
             }
         }
     }

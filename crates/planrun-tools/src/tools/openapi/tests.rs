@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Access, Api, CalledAt, Operation, read_api};
 use crate::contract::arguments_type;
 use crate::host::RealHost;
-use crate::tools::http::MOST_BODY_BYTES;
+use crate::tools::http::MAX_BODY_BYTES;
 use crate::tools::{Callee, Catalog, ProjectLimit, Request};
 
 const SHOP: &str = include_str!("shop.yaml");
@@ -175,7 +175,7 @@ fn answer(word: &str) -> Response {
             [(header::LOCATION, "http://127.0.0.2:1/x")],
         )
             .into_response(),
-        "large" => vec![b'x'; MOST_BODY_BYTES + 1].into_response(),
+        "large" => vec![b'x'; MAX_BODY_BYTES + 1].into_response(),
         "garbled" => ([(header::CONTENT_TYPE, "application/json")], "{").into_response(),
         "files" => vec![0_u8, 159, 146, 150].into_response(),
         "orders" => "order 7".into_response(),

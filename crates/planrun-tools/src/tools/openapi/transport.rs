@@ -13,7 +13,7 @@ use super::operation::Operation;
 use super::request::Call;
 use crate::contract::arguments_type;
 use crate::host::Host;
-use crate::tools::http::{HttpClient, HttpRequest, Limits, MOST_BODY_BYTES, same_host};
+use crate::tools::http::{HttpClient, HttpRequest, Limits, MAX_BODY_BYTES, same_host};
 use crate::tools::{BoxFuture, Conversation, Described, Identity, Request, Transport, described};
 
 /// Where the operations of a document are called, and as whom.
@@ -88,7 +88,7 @@ impl Transport for OpenApiTransport {
             let home = prepared.url.clone();
             let limits = Limits {
                 gate: &|target: &Url| same_host(target, &home, &path),
-                max_bytes: MOST_BODY_BYTES,
+                max_bytes: MAX_BODY_BYTES,
                 cancel: &request.cancel,
             };
             let response = client.send(prepared, limits, &mut events).await?;
@@ -99,9 +99,9 @@ impl Transport for OpenApiTransport {
     fn identify(&self, identity: &mut Identity) {
         identity.add(self.place.base.as_deref().unwrap_or_default().as_bytes());
         for one in &self.place.access.entries {
-            [one.place.name(), &one.name, &one.value]
-                .into_iter()
-                .for_each(|part| identity.add(part.as_bytes()));
+            for part in [one.place.name(), &one.name, &one.value] {
+                identity.add(part.as_bytes());
+            }
         }
     }
 

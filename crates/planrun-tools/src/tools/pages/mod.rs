@@ -7,9 +7,9 @@ use std::sync::Arc;
 use planrun_lang::permission::Permissions;
 use planrun_lang::types::Signature;
 
-use super::files::{MOST_ENTRIES, MOST_FILE_BYTES};
-use super::http::{CONNECT_TIMEOUT, MOST_BODY_BYTES, MOST_REDIRECTS, failure};
-use super::process::{GRACE, KEY_VARIABLE, MOST_OUTPUT_BYTES};
+use super::files::{MAX_ENTRIES, MAX_FILE_BYTES};
+use super::http::{CONNECT_TIMEOUT, MAX_BODY_BYTES, MAX_REDIRECTS, failure};
+use super::process::{GRACE, KEY_VARIABLE, MAX_OUTPUT_BYTES};
 use super::{BUILT_IN, Catalog};
 use crate::host::MemoryHost;
 
@@ -130,12 +130,12 @@ fn prose(path: &str) -> String {
         .map_or("", |(_, text)| text);
     let mebibytes = |bytes: usize| format!("{} MiB", bytes / (1024 * 1024));
     let facts = [
-        ("{REDIRECTS}", MOST_REDIRECTS.to_string()),
+        ("{REDIRECTS}", MAX_REDIRECTS.to_string()),
         ("{CONNECT}", format!("{} s", CONNECT_TIMEOUT.as_secs())),
-        ("{BODY}", mebibytes(MOST_BODY_BYTES)),
-        ("{FILE}", format!("{} MiB", MOST_FILE_BYTES / (1024 * 1024))),
-        ("{ENTRIES}", MOST_ENTRIES.to_string()),
-        ("{OUTPUT}", mebibytes(MOST_OUTPUT_BYTES)),
+        ("{BODY}", mebibytes(MAX_BODY_BYTES)),
+        ("{FILE}", format!("{} MiB", MAX_FILE_BYTES / (1024 * 1024))),
+        ("{ENTRIES}", MAX_ENTRIES.to_string()),
+        ("{OUTPUT}", mebibytes(MAX_OUTPUT_BYTES)),
         ("{GRACE}", format!("{} s", GRACE.as_secs())),
         ("{KEY}", KEY_VARIABLE.to_owned()),
     ];

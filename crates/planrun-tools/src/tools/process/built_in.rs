@@ -92,7 +92,7 @@ impl Transport for ProcessTool {
                 let told = (&request.cancel, events);
                 run(command, input, Bounds::default(), told)
                     .await
-                    .map(answer)
+                    .map(|ended| answer(&ended))
             }),
             Err(error) => Conversation::Now(Err(error)),
         }
@@ -175,7 +175,7 @@ impl ProcessTool {
 }
 
 /// What a program that has ended gives.
-fn answer(ended: Ended) -> Answer {
+fn answer(ended: &Ended) -> Answer {
     let text = |output: &[u8]| Value::from(String::from_utf8_lossy(output).into_owned());
     Answer::Value(Value::object([
         ("code", Value::Int(ended.code.into())),

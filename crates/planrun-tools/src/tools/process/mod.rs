@@ -13,6 +13,6 @@ pub(in crate::tools) use group::{GRACE, ProcessGroup};
 pub(in crate::tools) use program::ProgramTransport;
 pub use program::{Input, Output, Program, ProgramTool};
 pub use run::Bounds;
-pub(in crate::tools) use run::MOST_OUTPUT_BYTES;
+pub(in crate::tools) use run::MAX_OUTPUT_BYTES;
 pub use surroundings::Surroundings;
 pub use word::Word;

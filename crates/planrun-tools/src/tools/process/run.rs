@@ -15,7 +15,7 @@ use super::{GRACE, ProcessGroup};
 use crate::tools::{EventSender, Progress};
 
 /// What a program may write to each of its outputs, unless something else is said of it.
-pub(in crate::tools) const MOST_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
+pub(in crate::tools) const MAX_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
 
 /// What a program may use up.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self {
-            output: MOST_OUTPUT_BYTES,
+            output: MAX_OUTPUT_BYTES,
             time: None,
             memory: None,
         }

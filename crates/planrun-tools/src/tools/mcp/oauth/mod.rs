@@ -124,18 +124,28 @@ pub(super) async fn authorized(
 }
 
 /// What a refusal of the server asks for: the command that gives it.
-pub(super) fn remedy(name: &str, url: &str, challenge: Option<&str>) -> String {
-    let asked = challenge.zip(Url::parse(url).ok());
-    let asked = asked.map(|(challenge, base)| WWWAuthenticateParams::parse(challenge, &base));
+pub(super) fn remedy(name: &str, url: &str, challenge: &str) -> String {
+    let asked = Url::parse(url).ok();
+    let asked = asked.map(|base| WWWAuthenticateParams::parse(challenge, &base));
     let missing = asked.filter(WWWAuthenticateParams::is_insufficient_scope);
     let Some(scopes) = missing.map(|asked| asked.scope.unwrap_or_default()) else {
         return format!(
             "it wants somebody to log in (again): `planrun tools login {name}`, which needs `auth: oauth` beside its `url`"
         );
     };
-    let scopes = scopes.split_whitespace();
-    let scopes: String = scopes.map(|scope| format!(" --scope {scope}")).collect();
-    format!("it wants more than the login has: `planrun tools login {name}{scopes}`")
+    let mut command = format!("planrun tools login {name}");
+    // What a shell would read as something else is left for people to quote.
+    for scope in scopes.split_whitespace().filter(|scope| is_plain(scope)) {
+        command.push_str(" --scope ");
+        command.push_str(scope);
+    }
+    format!("it wants more than the login has: `{command}`")
+}
+
+/// Whether a word from outside means the same to every shell as it is.
+fn is_plain(word: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._:/@-".contains(letter);
+    word.chars().all(plain) && !word.starts_with('-')
 }
 
 /// The error with its innermost cause, which is the one that says something.

@@ -143,7 +143,9 @@ impl CredentialStore for TokenFile {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
         let kept = self.read().map_err(AuthError::CredentialStoreError)?;
         let credentials = kept.map(|kept| kept.credentials);
-        credentials.iter().for_each(|known| self.make_known(known));
+        if let Some(known) = &credentials {
+            self.make_known(known);
+        }
         Ok(credentials)
     }
 
