@@ -57,7 +57,7 @@ pub fn measure(table: &mut Table) -> Result<(), String> {
     );
     let files = [("planrun.yaml", settings), ("shop.json", shop.to_string())];
     let project = project(&folder, &files)?;
-    let catalog = pinned(&runtime, project, &folder)?;
+    let catalog = pinned(&runtime, &project, &folder)?;
 
     let pipe = runtime.block_on(bare_pipe())?;
     let (ours, other) = alternate(
@@ -183,11 +183,11 @@ fn open(folder: &Path) -> Result<Project, String> {
     let (project, findings) =
         Project::open(&RealHost, &location).map_err(|error| error.to_string())?;
     let told = findings.iter().flat_map(|found| &found.diagnostics).next();
-    told.map_or(Ok(project), |found| Err(found.message.to_string()))
+    told.map_or(Ok(project), |found| Err(found.message.clone()))
 }
 
 /// The tools of a project whose contracts are pinned as its servers tell them.
-fn pinned(runtime: &Runtime, project: Project, folder: &Path) -> Result<Catalog, String> {
+fn pinned(runtime: &Runtime, project: &Project, folder: &Path) -> Result<Catalog, String> {
     let host: Arc<dyn Host> = Arc::new(RealHost);
     let names: Vec<_> = project
         .servers

@@ -155,7 +155,7 @@ fn judged(calls: &[Call], tools: &Tools) -> Told {
         if found.is_error() {
             let line = source.position(found.span.start).line as usize;
             let codes = codes.entry(line).or_default();
-            codes.push((found.code.name, found.message.to_string()));
+            codes.push((found.code.name, found.message.clone()));
         }
     }
     let mut told = Told::default();

@@ -198,8 +198,8 @@ fn servers_are_connected_to_all_at_once() {
     };
     let settings = std::fs::read_to_string(place.path().join("planrun.yaml")).unwrap();
     let one = settings.strip_prefix("tools:\n  notes: ").unwrap();
-    let servers: String = (0..20).map(|count| format!("  s{count}: {one}")).collect();
-    let all = format!("tools:\n{servers}");
+    let servers: Vec<String> = (0..20).map(|count| format!("  s{count}: {one}")).collect();
+    let all = format!("tools:\n{}", servers.concat());
     std::fs::write(place.path().join("planrun.yaml"), all).unwrap();
     // Each waits for the last, so that one after the other would never begin.
     let locked = run(&place, &["tools", "lock"]);

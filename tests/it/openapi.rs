@@ -213,7 +213,7 @@ fn what_the_project_does_not_allow_is_not_called() {
     );
     assert!(
         format!("{}{}", ran.stdout, ran.stderr)
-            .replace("\n", " ")
+            .replace('\n', " ")
             .contains(told),
         "{ran:?}"
     );

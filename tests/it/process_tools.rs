@@ -63,12 +63,12 @@ fn the_arguments_of_a_call_are_words_and_no_shell_reads_them() {
     assert_eq!(replied(&place), json!("<show><--max=3><--><p>"));
 }
 
-const COUNT: &str = r#"        - name: count
+const COUNT: &str = r"        - name: count
           description: Counts the words of a text.
           effect: read
           parameters: { type: object, properties: { text: { type: string }, least: { type: integer } }, required: [text] }
           returns: { type: object, properties: { words: { type: integer } }, required: [words] }
-"#;
+";
 
 #[test]
 fn json_goes_in_and_json_of_the_contract_comes_out() {
@@ -130,12 +130,12 @@ fn the_text_of_an_argument_is_its_input_and_the_end_of_lines_is_no_output() {
 
 #[test]
 fn exit_codes_mean_what_the_project_says() {
-    let tools = r#"        - name: pay
+    let tools = r"        - name: pay
           effect: effect
           errors:
             - { exit: 3, class: tool.sold_out }
             - { exit: 4, class: tool.half_done, happened: maybe }
-"#;
+";
     let ended = |code: u8| {
         let script = format!("echo done; echo 'out of luck' >&2; exit {code}");
         failed(&project(&script, "", tools, "text.pay()"))

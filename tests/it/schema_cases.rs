@@ -138,7 +138,7 @@ fn no_finding_over_the_published_cases_contradicts_the_run_or_the_suite() {
                             match told {
                                 Ok(what) => *counts.entry(what).or_default() += 1,
                                 Err(why) => {
-                                    wrong.push(format!("{name}: {}: {why}", test["description"]))
+                                    wrong.push(format!("{name}: {}: {why}", test["description"]));
                                 }
                             }
                         }

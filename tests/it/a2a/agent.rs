@@ -80,7 +80,7 @@ impl Agent {
     /// Brings every task to its end.
     pub fn finish(&self) {
         for task in self.inner.lock().unwrap().tasks.values_mut() {
-            complete(task, json!([{ "text": "done" }]));
+            complete(task, &json!([{ "text": "done" }]));
         }
     }
 
@@ -94,7 +94,7 @@ impl Agent {
     }
 }
 
-fn complete(task: &mut Json, parts: Json) {
+fn complete(task: &mut Json, parts: &Json) {
     task["status"] = json!({ "state": "TASK_STATE_COMPLETED" });
     task["artifacts"] = json!([{ "artifactId": "a1", "name": "out", "parts": parts }]);
 }
@@ -136,25 +136,25 @@ async fn answer(State(agent): State<Agent>, headers: HeaderMap, body: String) ->
     match method.as_str() {
         "SendMessage" | "SendStreamingMessage" => send(agent, &params, method == "SendMessage"),
         _ if !known => result(
-            json!({ "code": -32001, "message": "Task not found" }),
+            &json!({ "code": -32001, "message": "Task not found" }),
             "error",
         ),
-        "GetTask" => result(agent.task(id), "result"),
+        "GetTask" => result(&agent.task(id), "result"),
         "SubscribeToTask" => stream(follow(agent, id.to_owned())),
         "CancelTask" => {
             let mut task = agent.task(id);
             task["status"] = json!({ "state": "TASK_STATE_CANCELED" });
             agent.put(&task);
-            result(task, "result")
+            result(&task, "result")
         }
         _ => result(
-            json!({ "code": -32601, "message": "no such method" }),
+            &json!({ "code": -32601, "message": "no such method" }),
             "error",
         ),
     }
 }
 
-fn result(content: Json, kind: &str) -> Response {
+fn result(content: &Json, kind: &str) -> Response {
     axum::Json(json!({ "jsonrpc": "2.0", "id": 1, kind: content })).into_response()
 }
 
@@ -210,7 +210,7 @@ fn send(agent: Agent, params: &Json, at_once: bool) -> Response {
         ("answer", _) => {
             let message = json!({ "message": { "messageId": "m1", "role": "ROLE_AGENT", "parts": message["parts"] } });
             return if at_once {
-                result(message, "result")
+                result(&message, "result")
             } else {
                 one(&message)
             };
@@ -225,27 +225,27 @@ fn send(agent: Agent, params: &Json, at_once: bool) -> Response {
         }
         ("flood" | "endless" | "draft" | "break", _) => return told(agent, skill, task),
         ("ask", false) => {
-            task["status"] = asks("TASK_STATE_INPUT_REQUIRED", "Which colour?\u{1b}[2J")
+            task["status"] = asks("TASK_STATE_INPUT_REQUIRED", "Which colour?\u{1b}[2J");
         }
         // The same question in the same words is another one.
         ("ask", true) if text == "mauve" => {
             task["status"] = asks("TASK_STATE_INPUT_REQUIRED", "Which colour?\u{1b}[2J");
             task["status"]["message"]["messageId"] = "again".into();
         }
-        ("ask", true) => complete(&mut task, json!([{ "text": text }])),
+        ("ask", true) => complete(&mut task, &json!([{ "text": text }])),
         ("login", false) => task["status"] = asks("TASK_STATE_AUTH_REQUIRED", "Let me in."),
-        ("login", true) => complete(&mut task, json!([{ "text": "in" }])),
+        ("login", true) => complete(&mut task, &json!([{ "text": "in" }])),
         ("fail", _) => task["status"] = asks("TASK_STATE_FAILED", "out of luck"),
         ("reject", _) => task["status"] = asks("TASK_STATE_REJECTED", "not mine"),
         ("file", _) => {
             let file = json!({ "raw": "AQI=", "filename": "a.bin", "mediaType": "x/y" });
-            complete(&mut task, json!([file]));
+            complete(&mut task, &json!([file]));
         }
         _ => {}
     }
     agent.put(&task);
     if at_once {
-        return result(json!({ "task": task }), "result");
+        return result(&json!({ "task": task }), "result");
     }
     stream(follow(agent, id))
 }
@@ -286,7 +286,7 @@ fn told(agent: Agent, skill: String, mut task: Json) -> Response {
                 let agent = agent.clone();
                 tokio::spawn(async move {
                     tokio::time::sleep(Duration::from_millis(200)).await;
-                    complete(&mut task, json!([{ "data": { "count": 3.0 } }]));
+                    complete(&mut task, &json!([{ "data": { "count": 3.0 } }]));
                     agent.put(&task);
                 });
             }
