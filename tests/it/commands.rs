@@ -237,7 +237,7 @@ fn d12_a_misspelt_command_suggests_the_nearest() {
     );
     assert_eq!(
         tip(&["list"]).unwrap(),
-        "tip: some similar subcommands exist: 'runs list', 'tools list'"
+        "tip: some similar subcommands exist: 'plans list', 'runs list', 'tools list'"
     );
     assert_eq!(
         tip(&["lint"]).unwrap(),

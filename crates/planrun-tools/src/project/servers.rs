@@ -123,13 +123,16 @@ pub(super) fn all(
         }
         servers.extend(fresh(further, |one| &one.name, &mut taken, &file, found));
     }
-    let left = read.listed.classes.keys().map(|name| {
-        let message = format!("`classes` of the tools `{name}` are of a server that no file names");
-        let help = "name the server beside them, or a file of servers under `mcp`";
-        Diagnostic::new(&CONFIG_KEY, Span::at(0), message).help(help)
-    });
+    let left = read.listed.classes.keys().map(|name| of_nobody(name));
     report(own, left.collect(), found);
     (servers, programs)
+}
+
+/// `classes` for tools of a server that does not exist.
+fn of_nobody(name: &str) -> Diagnostic {
+    let message = format!("`classes` of the tools `{name}` are of a server that no file names");
+    let help = "name the server beside them, or a file of servers under `mcp`";
+    Diagnostic::new(&CONFIG_KEY, Span::at(0), message).help(help)
 }
 
 /// What a file names, but for that whose name is taken, which is a finding: which of two was meant must not hang on the order of

@@ -74,13 +74,11 @@ impl Login {
             }
             None => manager.register_client("planrun", &redirect, &scopes).await,
         };
-        let known = |what: &str| format!("{} {what}", found.issuer);
+        let issuer = &found.issuer;
         let client = client.map_err(|error| {
-            let remedy =
-                "register planrun there by hand and write `auth: { oauth: { client: ID } }`";
             format!(
-                "{}: {}; {remedy}",
-                known("does not take planrun as a client"),
+                "{issuer} does not take planrun as a client: {}; register planrun there by hand and write \
+                 `auth: {{ oauth: {{ client: ID }} }}`",
                 why(&error)
             )
         })?;
@@ -89,7 +87,7 @@ impl Login {
         manager.set_credential_store(file);
         let address = manager.get_authorization_url(&scopes).await;
         let address =
-            address.map_err(|error| format!("{}: {}", known("cannot be used"), why(&error)))?;
+            address.map_err(|error| format!("{issuer} cannot be used: {}", why(&error)))?;
         let redirect = Url::parse(&redirect).map_err(|problem| problem.to_string())?;
         Ok(Self {
             manager: found.manager,
