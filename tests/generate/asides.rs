@@ -179,7 +179,9 @@ impl Writer<'_> {
             } else {
                 format!(" known {first}")
             };
-            let prefill = if self.dice.one_in(3) {
+            // What it reads counts as read, so it has to stand somewhere.
+            let nowhere = asks && choices.is_empty();
+            let prefill = if self.dice.one_in(3) || nowhere {
                 format!(" = {first}")
             } else {
                 String::new()

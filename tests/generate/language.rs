@@ -257,12 +257,10 @@ impl Writer<'_> {
         self.note_namespace("http");
         let name = self.names.value(self.dice);
         let host = *self.dice.pick(&["127.0.0.1:8009", "shop.example.com"]);
-        writeln!(settings, "    allow {{ net: [\"{host}\"] }}").unwrap();
-        let scheme = if host.starts_with("127") {
-            "http"
-        } else {
-            "https"
-        };
+        let is_here = host.starts_with("127");
+        let tools = if is_here { ", tools: [\"*\"]" } else { "" };
+        writeln!(settings, "    allow {{ net: [\"{host}\"]{tools} }}").unwrap();
+        let scheme = if is_here { "http" } else { "https" };
         writeln!(
             body,
             "    step {name} = http.fetch(url: \"{scheme}://{host}/state\")"

@@ -255,14 +255,14 @@ impl Writer<'_> {
             .iter()
             .filter(|path| path.exact && matches!(path.ty, Ty::List(_)))
             .collect();
-        let (list, element) = if lists.is_empty() {
-            ("lists.range(3)".to_owned(), Ty::Int)
+        let (list, element, known) = if lists.is_empty() {
+            ("lists.range(3)".to_owned(), Ty::Int, false)
         } else {
             let path = (*self.dice.pick(&lists)).clone();
             let Ty::List(element) = &path.ty else {
                 return self.do_block();
             };
-            (self.read(&path).text, (**element).clone())
+            (self.read(&path).text, (**element).clone(), path.constant)
         };
         let name = self.names.value(self.dice);
         let mut text = format!("each {name}");
@@ -277,7 +277,8 @@ impl Writer<'_> {
         if self.dice.one_in(3) {
             write!(text, " parallel {}", self.dice.between(1, 8)).unwrap();
         }
-        if self.dice.one_in(8) {
+        // Elements that are known may be equal, and then no key tells them apart.
+        if self.dice.one_in(8) && !known {
             write!(text, " by json({name})").unwrap();
         }
         let settle = self.dice.one_in(5);

@@ -13,12 +13,7 @@ fn generated_documents_are_current() {
         manual::codes()
     );
     current("docs/codes.md", &codes);
-    let tools = format!(
-        "# Built-in tools\n\nWhat every plan can call without an app, as `planrun explain TOOL` tells it. This page is made from the \
-         program; `PLANRUN_BLESS=1 cargo test --test it documents` writes it again.\n\n{}",
-        manual::tools()
-    );
-    current("docs/tools.md", &tools);
+    current_part("docs/tools.md", "built-in", &manual::tools());
     current_part("docs/cli.md", "commands", &manual::commands());
     current_part("docs/breaking.md", "kinds", &manual::kinds());
 }

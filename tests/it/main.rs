@@ -9,6 +9,7 @@
 mod a2a;
 mod adversarial;
 mod allow;
+mod allow_tools;
 mod bad_input;
 mod bfcl;
 mod breaking;

@@ -20,6 +20,7 @@ pub(super) enum Door {
     Write,
     Run,
     Env,
+    Tools,
 }
 
 /// One thing that a call reaches, known before the run.
@@ -30,6 +31,8 @@ pub(super) enum Thing {
     File(Arc<str>),
     Program(Arc<str>),
     Variable(Arc<str>),
+    /// By its namespace and its name.
+    Tool(Arc<str>, Arc<str>),
 }
 
 /// What must be allowed, and the argument or the call of a plan that wants it.
@@ -50,6 +53,8 @@ pub(super) struct Reach {
     pub needs: Vec<Need>,
     /// Doors that are used with values that only a run knows, and where.
     pub open: Vec<(Door, Span)>,
+    /// Whether somebody lists the tools that may be called.
+    lists_tools: bool,
 }
 
 /// What stands around a call.
@@ -62,7 +67,14 @@ struct Around<'a> {
 }
 
 impl Door {
-    pub(super) const ALL: [Self; 5] = [Self::Net, Self::Read, Self::Write, Self::Run, Self::Env];
+    pub(super) const ALL: [Self; 6] = [
+        Self::Net,
+        Self::Read,
+        Self::Write,
+        Self::Run,
+        Self::Env,
+        Self::Tools,
+    ];
 
     /// The name of the setting.
     pub(super) const fn name(self) -> &'static str {
@@ -72,6 +84,7 @@ impl Door {
             Self::Write => "write",
             Self::Run => "run",
             Self::Env => "env",
+            Self::Tools => "tools",
         }
     }
 
@@ -83,6 +96,7 @@ impl Door {
             Self::Write => "writing files",
             Self::Run => "running programs",
             Self::Env => "setting variables",
+            Self::Tools => "calling tools",
         }
     }
 
@@ -94,6 +108,7 @@ impl Door {
             Self::Write => &grant.write,
             Self::Run => &grant.run,
             Self::Env => &grant.env,
+            Self::Tools => grant.tools.as_deref().unwrap_or_default(),
         }
     }
 
@@ -106,6 +121,7 @@ impl Door {
             Self::Write => &mut grant.write,
             Self::Run => &mut grant.run,
             Self::Env => &mut grant.env,
+            Self::Tools => grant.tools.get_or_insert_default(),
         };
         patterns.push(pattern.to_owned());
         grant
@@ -126,7 +142,7 @@ impl Need {
                 let path = reached_file(paths, root, written, self.door == Door::Write);
                 let allowed = |path: &Path| match self.door {
                     Door::Write => permissions.write(path, written).is_ok(),
-                    Door::Net | Door::Read | Door::Run | Door::Env => {
+                    Door::Net | Door::Read | Door::Run | Door::Env | Door::Tools => {
                         permissions.read(path, written).is_ok()
                     }
                 };
@@ -137,6 +153,7 @@ impl Need {
                 permissions.run(&program).is_ok()
             }
             Thing::Variable(name) => permissions.env(name).is_ok(),
+            Thing::Tool(namespace, name) => permissions.tool(namespace, name).is_ok(),
         }
     }
 
@@ -151,14 +168,18 @@ impl Need {
             }
             Thing::File(written) => written.to_string(),
             Thing::Program(name) | Thing::Variable(name) => name.to_string(),
+            Thing::Tool(namespace, name) => format!("{namespace}.{name}"),
         }
     }
 }
 
 impl Reach {
-    /// What a plan and those that it calls reach.
-    pub(super) fn of(plan: &Plan) -> Self {
-        let mut reach = Self::default();
+    /// What a plan and those that it calls reach; which tools they call only where somebody lists those that may be called.
+    pub(super) fn of(plan: &Plan, lists_tools: bool) -> Self {
+        let mut reach = Self {
+            lists_tools,
+            ..Self::default()
+        };
         let mut seen = HashSet::default();
         reach.plan(
             plan,
@@ -224,6 +245,13 @@ impl Reach {
     }
 
     fn call(&mut self, call: &Call, signature: &Signature, around: &Around<'_>) {
+        let Signature {
+            namespace, name, ..
+        } = signature;
+        if self.lists_tools {
+            let tool = Thing::Tool(namespace.clone(), name.clone());
+            self.add((Door::Tools, Some(tool), call.span), around);
+        }
         let mut add = |door, thing, span| self.add((door, thing, span), around);
         let file = |code: &Code| {
             code.constant()?

@@ -14,11 +14,15 @@ use url::Url;
 
 pub use paths::{PathResolver, ReachedProgram, local_path, reached_file};
 use pattern::{
-    HostPattern, ProgramPattern, host_pattern, is_internal, path_globs, program_pattern,
+    HostPattern, ProgramPattern, ToolPattern, host_pattern, is_internal, path_globs,
+    program_pattern, tool_pattern,
 };
 
 /// The folder of a project in which planrun keeps what is its own.
 pub const OWN_FOLDER: &str = ".planrun";
+
+/// The namespace whose tools reach nothing.
+const HARMLESS: &str = "sys";
 
 /// What an `allow` lists, as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -36,19 +40,24 @@ pub struct Grant {
     pub run: Vec<String>,
     /// Environment variables that programs get to see, by their names.
     pub env: Vec<String>,
+    /// The tools that may be called, as `desk.find` or `desk.*`, by the plan and by everything that it starts. Without a list
+    /// every tool may be.
+    pub tools: Option<Vec<String>>,
 }
 
 /// What may be reached: what every one of its grants allows, and nothing where there is none.
 #[derive(Clone, Debug, Default)]
 pub struct Permissions {
     grants: Vec<Compiled>,
+    /// The lists of tools of those grants that have one.
+    tools: Vec<Vec<ToolPattern>>,
 }
 
 /// A grant that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("allow.{setting}: `{pattern}` {problem}")]
 pub struct PermissionError {
-    /// `net`, `read`, `write`, `run` or `env`.
+    /// `net`, `read`, `write`, `run`, `env` or `tools`.
     pub setting: &'static str,
     pub pattern: String,
     pub problem: String,
@@ -111,19 +120,25 @@ impl Permissions {
                 .collect::<Result<_, _>>()?,
             env: grant.env.iter().cloned().collect(),
         };
+        let patterns = |list: &Vec<String>| {
+            let patterns = list.iter().map(|pattern| tool_pattern(pattern));
+            patterns.collect::<Result<_, _>>()
+        };
+        let tools = grant.tools.as_ref().map(patterns).transpose()?;
         Ok(Self {
             grants: vec![compiled],
+            tools: tools.into_iter().collect(),
         })
     }
 
     /// What both allow: a plan within its project, a sub-plan within its caller.
     #[must_use]
     pub fn within(&self, outer: &Self) -> Self {
-        if self.grants.is_empty() || outer.grants.is_empty() {
-            return Self::none();
-        }
+        let has_both = !self.grants.is_empty() && !outer.grants.is_empty();
+        let grants = self.grants.iter().chain(&outer.grants);
         Self {
-            grants: self.grants.iter().chain(&outer.grants).cloned().collect(),
+            grants: grants.filter(|_| has_both).cloned().collect(),
+            tools: self.tools.iter().chain(&outer.tools).cloned().collect(),
         }
     }
 
@@ -243,6 +258,26 @@ impl Permissions {
         }
     }
 
+    /// Whether a tool may be called. Those of `sys` reach nothing, and always may be.
+    ///
+    /// # Errors
+    /// A denial that names what to allow.
+    pub fn tool(&self, namespace: &str, name: &str) -> Result<(), Denial> {
+        let may = |list: &Vec<ToolPattern>| list.iter().any(|one| one.matches(namespace, name));
+        if namespace == HARMLESS || self.tools.iter().all(may) {
+            return Ok(());
+        }
+        let path = format!("{namespace}.{name}");
+        let what = format!("calling {path} is not allowed");
+        Err(denied("tools", &path, &what))
+    }
+
+    /// Whether there are tools that may not be called.
+    #[must_use]
+    pub fn lists_tools(&self) -> bool {
+        !self.tools.is_empty()
+    }
+
     /// The environment variables that programs may see.
     pub fn env_names(&self) -> impl Iterator<Item = &str> {
         let first = self.grants.first().into_iter().flat_map(|grant| &grant.env);
@@ -315,6 +350,61 @@ mod tests {
             exists
                 .then_some(plain)
                 .ok_or_else(|| io::ErrorKind::NotFound.into())
+        }
+    }
+
+    #[test]
+    fn a_list_of_tools_narrows_what_may_be_called_and_no_list_does_not() {
+        let of = |tools: Option<&[&str]>| {
+            permissions(&Grant {
+                tools: tools.map(list),
+                ..Grant::default()
+            })
+        };
+        let open = of(None);
+        assert!(open.tool("desk", "find").is_ok() && !open.lists_tools());
+        let narrow = of(Some(&["desk.*", "shop.order"]));
+        for (namespace, name, may) in [
+            ("desk", "find", true),
+            ("desk", "a.b", true),
+            ("shop", "order", true),
+            ("shop", "refund", false),
+            ("sys", "now", true),
+            ("fs", "read", false),
+        ] {
+            assert_eq!(
+                narrow.tool(namespace, name).is_ok(),
+                may,
+                "{namespace}.{name}"
+            );
+        }
+        let told = narrow.tool("shop", "refund").unwrap_err().message;
+        assert!(
+            told.contains("`allow { tools: [\"shop.refund\"] }`"),
+            "{told}"
+        );
+        // A caller's list holds for a plan that has none, and for one that allows nothing else.
+        assert!(of(None).within(&narrow).tool("shop", "refund").is_err());
+        assert!(
+            Permissions::none()
+                .within(&narrow)
+                .tool("shop", "refund")
+                .is_err()
+        );
+        assert!(
+            of(Some(&["*"]))
+                .within(&narrow)
+                .tool("shop", "order")
+                .is_ok()
+        );
+        assert!(of(Some(&[])).tool("desk", "find").is_err());
+        for wrong in ["desk", "desk.", ".find", ""] {
+            let grant = Grant {
+                tools: Some(list(&[wrong])),
+                ..Grant::default()
+            };
+            let error = Permissions::new(&grant, Path::new("/"), &FewFiles).unwrap_err();
+            assert_eq!(error.setting, "tools", "{wrong}");
         }
     }
 

@@ -26,6 +26,49 @@ enum PortPattern {
     Default,
 }
 
+/// The tools that a pattern stands for: all, those of a namespace, or one.
+#[derive(Clone, Debug)]
+pub(super) enum ToolPattern {
+    All,
+    Namespace(String),
+    One { namespace: String, name: String },
+}
+
+impl ToolPattern {
+    pub(super) fn matches(&self, namespace: &str, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Namespace(own) => own == namespace,
+            Self::One {
+                namespace: own,
+                name: one,
+            } => own == namespace && one == name,
+        }
+    }
+}
+
+/// `desk.find`, `desk.*`, `*`
+pub(super) fn tool_pattern(written: &str) -> Result<ToolPattern, PermissionError> {
+    match written.split_once('.') {
+        None if written == "*" => Ok(ToolPattern::All),
+        Some((namespace, "*")) if !namespace.is_empty() => {
+            Ok(ToolPattern::Namespace(namespace.to_owned()))
+        }
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
+            Ok(ToolPattern::One {
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+            })
+        }
+        Some(_) | None => Err(PermissionError {
+            setting: "tools",
+            pattern: written.to_owned(),
+            problem: "names no tool; write `desk.find`, `desk.*` for all of a namespace, or `*`"
+                .into(),
+        }),
+    }
+}
+
 impl HostPattern {
     /// Whether it stands for the host that this address of the web names. Addresses of this machine and of the network around it
     /// are named as such: no pattern of names stands for them.

@@ -116,7 +116,8 @@ impl SettingsReader<'_> {
                 "write" => allow.write = self.texts(value, setting),
                 "run" => allow.run = self.texts(value, setting),
                 "env" => allow.env = self.texts(value, setting),
-                "tools" | "agents" => {
+                "tools" => allow.tools = Some(self.texts(value, setting)),
+                "agents" => {
                     self.dotted_names(value, setting);
                     self.not_yet.push((value.span, "permissions for agents"));
                 }

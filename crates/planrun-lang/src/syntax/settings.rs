@@ -102,7 +102,7 @@ settings! {
         "write": Takes::Texts, "A list of globs of files.";
         "run": Takes::Texts, "A list of programs.";
         "env": Takes::Texts, "A list of variables.";
-        "tools": Takes::Names, "A list of tools.";
+        "tools": Takes::Texts, "A list of tools, such as [\"desk.*\"]; without it every tool.";
         "agents": Takes::Names, "A list of agents.";
     }
 }

@@ -121,6 +121,10 @@ impl Toolbox {
         let place = (&*self.host, &*self.root);
         let known = scope.catalog.tool(&signature.namespace, &signature.name);
         let required = RequiredPermission::of(signature, origin(known.is_some()), arguments, place);
+        let may = scope
+            .permissions
+            .tool(&signature.namespace, &signature.name);
+        may.ok()?;
         required.check(&scope.permissions).ok()?;
         Some(transport)
     }
@@ -144,15 +148,19 @@ impl Toolbox {
             .as_ref()
             .filter(|stand_in| stand_in.replaces(signature));
         let origin = origin(tool.is_some());
-        let transport = match stand_in {
-            // What may not be reached is not, whoever answers.
-            Some(stand_in) => Some(Arc::new(Allowed {
-                inner: stand_in.clone().over(tool),
+        let held = |inner: Arc<dyn Transport>| -> Arc<dyn Transport> {
+            Arc::new(Allowed {
+                inner,
                 origin,
                 permissions: scope.permissions.clone(),
                 host: self.host.clone(),
                 root: self.root.clone(),
-            }) as Arc<dyn Transport>),
+            })
+        };
+        let transport = match stand_in {
+            // What may not be reached is not, whoever answers.
+            Some(stand_in) => Some(held(stand_in.clone().over(tool))),
+            None if scope.permissions.lists_tools() => tool.map(held),
             None => tool,
         };
         scope.called.insert(address, transport.clone());

@@ -46,8 +46,11 @@ pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
 }
 
 /// What a grant lists that the other one does not allow.
-fn beyond<'a>(grant: &'a Grant, other: &Grant) -> Vec<(&'static str, &'a str)> {
+fn beyond<'a>(grant: &'a Grant, other: &'a Grant) -> Vec<(&'static str, &'a str)> {
     let mut found = Vec::new();
+    let (own, others) = (tools(grant), tools(other));
+    let is_new = |pattern: &&&str| !others.iter().any(|other| covers_tools(other, pattern));
+    found.extend(own.iter().filter(is_new).map(|pattern| ("tools", *pattern)));
     for (setting, own, others) in [
         ("net", &grant.net, &other.net),
         ("read", &grant.read, &other.read),
@@ -63,6 +66,21 @@ fn beyond<'a>(grant: &'a Grant, other: &Grant) -> Vec<(&'static str, &'a str)> {
         }
     }
     found
+}
+
+/// The tools that a grant lets be called: all where it lists none.
+fn tools(grant: &Grant) -> Vec<&str> {
+    match &grant.tools {
+        Some(list) => list.iter().map(String::as_str).collect(),
+        None => vec!["*"],
+    }
+}
+
+fn covers_tools(outer: &str, inner: &str) -> bool {
+    let namespace = outer.strip_suffix(".*");
+    outer == "*"
+        || outer == inner
+        || namespace.is_some_and(|name| inner.split_once('.').is_some_and(|(own, _)| own == name))
 }
 
 /// Whether one pattern is known to allow all that another one does. A pattern with wild cards is covered by an equal one,

@@ -198,6 +198,7 @@ fn allow(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Grant, Fault> {
         write: list("write")?,
         run: list("run")?,
         env: list("env")?,
+        tools: section.get("tools").map(|_| list("tools")).transpose()?,
     })
 }
 

@@ -1,9 +1,11 @@
-//! What a plan does not allow is not called, whoever answers in place of the tool.
+//! What a plan does not allow is not called, whoever answers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use planrun_lang::call::CallError;
 use planrun_lang::permission::Permissions;
+use planrun_lang::types::Signature;
 
 use super::{
     BoxFuture, Conversation, Described, Identity, Origin, Request, RequiredPermission, Transport,
@@ -25,7 +27,14 @@ impl Transport for Allowed {
         let place = (&*self.host, &*self.root);
         let required =
             RequiredPermission::of(request.signature(), self.origin, &request.arguments, place);
-        match required.check(&self.permissions) {
+        let Signature {
+            namespace, name, ..
+        } = &**request.signature();
+        let may = self.permissions.tool(namespace, name);
+        match may
+            .map_err(CallError::from)
+            .and_then(|()| required.check(&self.permissions))
+        {
             Ok(()) => self.inner.call(request),
             Err(denied) => Conversation::Now(Err(denied)),
         }

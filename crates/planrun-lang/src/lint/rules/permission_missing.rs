@@ -9,11 +9,14 @@ use crate::source::Span;
 use crate::syntax::ast;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let reach = Reach::of(subject.plan);
+    let project = subject.project;
+    let own = subject.plan.allow.as_ref();
+    let lists_tools = own.is_some_and(|own| own.tools.is_some())
+        || project.allow.is_some_and(Permissions::lists_tools);
+    let reach = Reach::of(subject.plan, lists_tools);
     if reach.needs.is_empty() && reach.open.is_empty() {
         return;
     }
-    let project = subject.project;
     let compile = |grant| Permissions::new(grant, project.root, project.paths);
     let own = match subject.plan.allow.as_ref().map(compile).transpose() {
         Ok(own) => own,
@@ -53,7 +56,8 @@ fn nothing_allowed(subject: &Subject<'_>, reach: &Reach, found: &mut Vec<Diagnos
     for need in reach.needs.iter().filter(|need| !need.caught) {
         found.push(unless_called(denied(subject, need, false, true)));
     }
-    for door in Door::ALL.into_iter().filter(|door| *door != Door::Env) {
+    let doors = Door::ALL.into_iter();
+    for door in doors.filter(|door| !matches!(door, Door::Env | Door::Tools)) {
         let known = reach.needs.iter().any(|need| need.door == door);
         let Some((_, span)) = reach.open.iter().find(|(open, _)| *open == door && !known) else {
             continue;
@@ -132,6 +136,7 @@ fn doing(door: Door) -> &'static str {
         Door::Write => "writing",
         Door::Run => "running",
         Door::Env => "setting the variable",
+        Door::Tools => "calling",
     }
 }
 
@@ -142,6 +147,7 @@ fn noun(door: Door) -> &'static str {
         Door::Write => "a change",
         Door::Run => "a run",
         Door::Env => "a value",
+        Door::Tools => "a call",
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let ast::ExprKind::Object(entries) = &written.kind else {
         return;
     };
-    let reach = Reach::of(subject.plan);
+    let reach = Reach::of(subject.plan, true);
     for entry in entries {
         let ast::EntryKey::Name(name) = &entry.key else {
             continue;
