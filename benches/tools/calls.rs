@@ -73,8 +73,15 @@ pub fn measure(table: &mut Table) -> Result<(), String> {
     );
 
     let config = StreamableHttpClientTransportConfig::with_uri(format!("{web}/mcp"));
-    let transport = StreamableHttpClientTransport::with_client(client()?, config);
-    let http = runtime.block_on(().serve(transport));
+    let client = client()?;
+    let bare_client = client.clone();
+    let http = runtime.block_on(async {
+        ().serve(StreamableHttpClientTransport::with_client(
+            bare_client,
+            config,
+        ))
+        .await
+    });
     let http = http.map_err(|error| error.to_string())?;
     let (ours, other) = alternate(
         PAIRS,
@@ -88,7 +95,7 @@ pub fn measure(table: &mut Table) -> Result<(), String> {
         MAX_OF_MCP,
     );
 
-    let (client, address) = (client()?, format!("{web}/echo"));
+    let address = format!("{web}/echo");
     let (ours, other) = alternate(
         PAIRS,
         || runtime.block_on(planrun_calls(&catalog, "shop")),

@@ -38,7 +38,7 @@ pub fn measure(table: &mut Table) -> Result<(), String> {
         server.tools.insert(format!("{tool_name}_{number}"), tool);
     }
     let many = folder("many", calls, &servers)?;
-    let none = "plan a() -> any {\n    step given = sys.echo(value: \"x\")\n    reply given\n}\n";
+    let none = "use sys\n\nplan a() -> any {\n    step given = sys.echo(value: \"x\")\n    reply given\n}\n";
     let none = folder("none", none, &BTreeMap::new())?;
     for (name, other) in [
         ("beside a lock of that tool", few),
