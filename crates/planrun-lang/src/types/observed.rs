@@ -142,14 +142,14 @@ mod tests {
             ),
             (
                 vec![json!([{ "a": 1 }, { "a": 2.5 }]), json!([])],
-                "[{ a: double }]",
+                "{ a: double }[]",
             ),
             (vec![json!("paid"), json!("open")], "string"),
             (
                 vec![json!({ "a": null }), json!({ "a": true })],
                 "{ a: bool? }",
             ),
-            (vec![json!([])], "[any]"),
+            (vec![json!([])], "any[]"),
             (vec![], "any"),
         ];
         for (values, expected) in cases {
@@ -162,7 +162,7 @@ mod tests {
         let object: serde_json::Map<String, Json> = (0..200)
             .map(|id| (format!("user-{id}"), json!(id)))
             .collect();
-        assert_eq!(learned(&[Json::Object(object)]), "map<int>");
+        assert_eq!(learned(&[Json::Object(object)]), "map<string, int>");
         let deep = (0..50).fold(json!(1), |inner, _| json!([inner]));
         assert!(learned(&[deep]).contains("any"));
     }
