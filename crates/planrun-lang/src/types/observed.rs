@@ -147,7 +147,7 @@ mod tests {
             (vec![json!("paid"), json!("open")], "string"),
             (
                 vec![json!({ "a": null }), json!({ "a": true })],
-                "{ a: bool? }",
+                "{ a: null | bool }",
             ),
             (vec![json!([])], "any[]"),
             (vec![], "any"),
