@@ -538,7 +538,7 @@ tools:
         insta::assert_snapshot!(found.join("\n"), @r###"
         "tols" warning: the app has no key `tols` (the keys are name, display_name, system_context, headers, tools)
         "nam" error: a tool of a lacks the key `name` (`nam` means nothing here; was `name` meant?)
-        "efect" warning: the tool a.t has no key `efect` (the keys are name, description, endpoint, request, response, parameters, returns, effect, errors, key, resource, sensitive, target, command, open_world, inverse, deprecated, usage, mock)
+        "efect" warning: the tool a.t has no key `efect` (the keys are name, description, parameters, returns, effect, errors, key, resource, sensitive, target, command, open_world, inverse, deprecated, endpoint, request, response, usage, mock)
         "127.0.0.1:80/tool" error: the endpoint is no web address: relative URL without a base (write the whole address, such as `http://127.0.0.1:8009/tool`)
         "type" error: `parameters` is no valid JSON Schema: the schema at /type is wrong: "objekt" is no type; the types are array, boolean, integer, null, number, object and string ()
         "yes" error: `returns` must be a JSON Schema, and is text ()

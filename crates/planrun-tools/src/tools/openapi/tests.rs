@@ -66,7 +66,7 @@ fn operations_are_typed_tools() {
     let contracts: Vec<String> = api.operations.iter().map(|one| contract(one)).collect();
     let expected = [
         "find(id: string, query_id?: int, X-Trace?: string[], session?: string) -> { id: string, total: double, note: string?, parent?: any } read fails failed not_found conflict",
-        "replace(id: string, secret: string, total: double, note: string?, parent?: { secret: string, total: double, note: string?, parent?: any }) -> null idempotent fails failed",
+        "replace(id: string, secret: string, total: double, note?: string?, parent?: { secret: string, total: double, note: string?, parent?: any }) -> null idempotent fails failed",
         "delete_orders_id(id: string) -> null idempotent fails failed not_found",
         "list(state?: (\"open\" | \"closed\")[], ids?: int[], filter?: { from?: string, limit?: int }) -> { id: string, total: double, note: string?, parent?: any }[] read fails failed",
         "place(item: string, tags?: string[], to?: { city?: string }) -> string effect fails failed",

@@ -95,10 +95,9 @@ mod tests {
 
     fn filled(word: &str) -> Vec<String> {
         let arguments = json!({ "path": "a b; rm", "n": 3, "tags": ["x", "{n}"], "none": null, "map": { "a": [1] } });
-        let Json::Object(arguments) = arguments else {
-            unreachable!()
-        };
-        Word::parse(word).unwrap().filled(&arguments)
+        Word::parse(word)
+            .unwrap()
+            .filled(arguments.as_object().unwrap())
     }
 
     #[test]
