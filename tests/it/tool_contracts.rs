@@ -15,17 +15,20 @@ fn offer(place: &TempDir, properties: &Json, required: &Json) {
     std::fs::write(place.path().join("tools.json"), tools.to_string()).unwrap();
 }
 
+/// Has the server want a language for each echo.
+fn offer_wanting_a_language(place: &TempDir) {
+    let text = json!({ "type": "string" });
+    let properties = json!({ "text": text, "language": text });
+    offer(place, &properties, &json!(["text", "language"]));
+}
+
 #[test]
 fn nothing_is_started_where_a_contract_has_changed_so_that_calls_may_be_wrong() {
     let Some(place) = project(&calling("notes.echo(text: \"x\")")) else {
         return;
     };
+    offer_wanting_a_language(&place);
     let text = json!({ "type": "string" });
-    offer(
-        &place,
-        &json!({ "text": text, "language": text }),
-        &json!(["text", "language"]),
-    );
     let refused = run(&place, &["run", "a.plan"]);
     assert_eq!(refused.status, 1, "{refused:?}");
     let said =
@@ -127,12 +130,7 @@ fn what_has_changed_at_a_server_is_told_with_the_plans_that_it_breaks() {
     };
     let same = run(&place, &["tools", "diff"]);
     assert_eq!((same.status, &*same.stdout), (0, ""), "{same:?}");
-    let text = json!({ "type": "string" });
-    offer(
-        &place,
-        &json!({ "text": text, "language": text }),
-        &json!(["text", "language"]),
-    );
+    offer_wanting_a_language(&place);
     let told = run(&place, &["tools", "diff"]);
     assert_eq!(told.status, 1, "{told:?}");
     for expected in [
@@ -167,12 +165,7 @@ fn the_page_of_a_broken_contract_says_what_is_so() {
     let Some(place) = project(&plan(page.bad)) else {
         return;
     };
-    let text = json!({ "type": "string" });
-    offer(
-        &place,
-        &json!({ "text": text, "language": text }),
-        &json!(["text", "language"]),
-    );
+    offer_wanting_a_language(&place);
     let bad = run(&place, &["run", "a.plan"]);
     assert!(
         bad.status == 1 && bad.stderr.contains("contract-broken"),

@@ -61,6 +61,17 @@ pub struct DeniedServer {
     why: String,
 }
 
+/// What a server offers now as contracts, nothing of it taken on trust.
+pub(super) async fn describe(server: &dyn Server) -> Described {
+    let offered = server.offered().await;
+    let offered = offered.map_err(ServerError::into_describe_error)?;
+    let tools = offered.tools.iter().map(|(name, tool)| {
+        let class = tool.annotations.class(false);
+        Arc::new(tool.signature(server.name(), name, class))
+    });
+    Ok(tools.collect())
+}
+
 impl ServerError {
     /// What this means for a step that calls the server: nothing was sent.
     #[must_use]

@@ -114,6 +114,13 @@ impl Identity {
         self.0.update(part);
     }
 
+    /// Adds parts one after the other.
+    pub fn add_all<'a>(&mut self, parts: impl IntoIterator<Item = &'a String>) {
+        for part in parts {
+            self.add(part.as_bytes());
+        }
+    }
+
     #[must_use]
     pub fn hash(&self) -> [u8; 32] {
         *self.0.finalize().as_bytes()

@@ -12,9 +12,9 @@ use super::call::Talk;
 use super::card::SEND;
 use super::server::Known;
 use crate::contract::arguments_type;
+use crate::tools::server::describe;
 use crate::tools::{
-    BoxFuture, Conversation, Described, Identity, PinnedTool, Request, Server, ServerError,
-    Transport,
+    BoxFuture, Conversation, Described, Identity, PinnedTool, Request, ServerError, Transport,
 };
 
 /// One tool of an agent.
@@ -79,25 +79,12 @@ impl Transport for AgentTransport {
 
     fn identify(&self, identity: &mut Identity) {
         let address = self.server.address();
-        let headers = address
-            .headers
-            .iter()
-            .flat_map(|(name, value)| [name, value]);
-        [&address.url]
-            .into_iter()
-            .chain(headers)
-            .for_each(|part| identity.add(part.as_bytes()));
+        let headers = address.headers.iter();
+        identity.add_all([&address.url]);
+        identity.add_all(headers.flat_map(|(name, value)| [name, value]));
     }
 
     fn describe(&self) -> BoxFuture<'_, Described> {
-        Box::pin(async {
-            let offered = self.server.offered().await;
-            let offered = offered.map_err(ServerError::into_describe_error)?;
-            let tools = offered.tools.iter().map(|(name, tool)| {
-                let class = tool.annotations.class(false);
-                Arc::new(tool.signature(self.server.name(), name, class))
-            });
-            Ok(tools.collect())
-        })
+        Box::pin(describe(&*self.server))
     }
 }

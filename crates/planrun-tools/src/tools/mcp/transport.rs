@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use super::call::Call;
 use super::{McpAddress, McpServer};
-use crate::tools::{
-    BoxFuture, Conversation, Described, Identity, PinnedTool, Request, Server, ServerError,
-    Transport,
-};
+use crate::tools::server::describe;
+use crate::tools::{BoxFuture, Conversation, Described, Identity, PinnedTool, Request, Transport};
 
 /// One tool of a server.
 #[derive(Debug)]
@@ -42,9 +40,7 @@ impl Transport for McpTransport {
                 command,
                 surroundings,
             } => {
-                for word in command {
-                    identity.add(word.as_bytes());
-                }
+                identity.add_all(command);
                 surroundings.identify(identity);
             }
             McpAddress::Url {
@@ -52,11 +48,8 @@ impl Transport for McpTransport {
                 headers,
                 oauth,
             } => {
-                let headers = headers.iter().flat_map(|(name, value)| [name, value]);
-                [url]
-                    .into_iter()
-                    .chain(headers)
-                    .for_each(|part| identity.add(part.as_bytes()));
+                identity.add_all([url]);
+                identity.add_all(headers.iter().flat_map(|(name, value)| [name, value]));
                 if oauth.is_some() {
                     self.server.identify_login(url, identity);
                 }
@@ -65,14 +58,6 @@ impl Transport for McpTransport {
     }
 
     fn describe(&self) -> BoxFuture<'_, Described> {
-        Box::pin(async {
-            let offered = self.server.offered().await;
-            let offered = offered.map_err(ServerError::into_describe_error)?;
-            let tools = offered.tools.iter().map(|(name, tool)| {
-                let class = tool.annotations.class(false);
-                Arc::new(tool.signature(self.server.name(), name, class))
-            });
-            Ok(tools.collect())
-        })
+        Box::pin(describe(&*self.server))
     }
 }
