@@ -66,6 +66,17 @@ const CRATES: &[Crate] = &[
         rows: &[&["plantest", "breaking"]],
     },
     Crate {
+        name: "planrun-serve",
+        folder: "crates/planrun-serve",
+        uses: &[
+            "planrun-lang",
+            "planrun-core",
+            "planrun-tools",
+            "planrun-runs",
+        ],
+        rows: &[&["discovery", "report"]],
+    },
+    Crate {
         name: "planrun",
         folder: "",
         uses: &[
@@ -73,6 +84,7 @@ const CRATES: &[Crate] = &[
             "planrun-core",
             "planrun-tools",
             "planrun-runs",
+            "planrun-serve",
             "planrun-test",
         ],
         rows: &[&["cli"], &["check", "run", "testing", "tool"]],
