@@ -148,6 +148,7 @@ impl Listener {
             | EventKind::RunCancelling { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }
+            | EventKind::GrantGiven { .. }
             | EventKind::TaskMoved { .. }
             | EventKind::SignalReceived { .. }
             | EventKind::RunSettled { .. } => {}

@@ -9,6 +9,7 @@ mod command;
 mod compensation;
 mod conclusion;
 mod condition;
+mod consent;
 mod context;
 mod conversation;
 mod copies;
@@ -50,6 +51,7 @@ pub use clock::Moment;
 pub use command::{
     Asking, CachedCall, CallId, CallRequest, Command, Input, PeerReply, Recalled, ScopeId,
 };
+pub use consent::Approval;
 pub use copies::{Copied, Copies, RepeatReason};
 pub use duration_text::short_duration;
 pub use interruption::Interruption;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use planrun_lang::sema::{Call, Step, StepKind, Target};
 use planrun_lang::types::Signature;
 
+use super::consent::Approval;
 use super::copies::Copies;
 use super::order::Order;
 use super::policy::Defaults;
@@ -32,6 +33,8 @@ pub struct Setup {
     pub past: Option<Past>,
     /// Results of an earlier run to take over.
     pub copies: Option<Copies>,
+    /// What somebody has to agree to, or has agreed to, before the run does anything.
+    pub approval: Option<Approval>,
     /// Whether steps that are paused after a failure are tried again.
     pub retries: bool,
     /// Replays the journal and calls nothing.

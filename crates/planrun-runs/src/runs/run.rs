@@ -24,7 +24,7 @@ use crate::driver::{self, Answering, Context, Observer, Silence};
 use crate::journal::store::{Created, Lease, NewRun, RunRow};
 use crate::journal::{Log, MemoryCache, ResultCache};
 use planrun_core::journal::{MAX_CRASHES, Past, Summary};
-use planrun_core::run::{Copies, Defaults, Outcome, Program, Until};
+use planrun_core::run::{Approval, Copies, Defaults, Outcome, Program, Until};
 
 /// How a new run is begun.
 #[derive(Default)]
@@ -39,6 +39,8 @@ pub struct RunOptions {
     pub max_steps: Option<u64>,
     /// No `recover` arm puts a value in the place of a result.
     pub strict: bool,
+    /// What somebody has to agree to before it does anything: until then it is paused.
+    pub approval: Option<Approval>,
     /// Another run, from which it takes over what need not be done again.
     pub base: Option<Base>,
     /// A step that is done again, with all that comes after it, though the base has done it.
@@ -135,6 +137,7 @@ impl Planrun {
             mock: options.mock,
             max_steps: options.max_steps,
             strict: options.strict,
+            approval: options.approval,
             copies,
             until,
             retries: false,
@@ -410,6 +413,7 @@ pub(super) struct Job {
     mock: bool,
     pub(super) max_steps: Option<u64>,
     pub(super) strict: bool,
+    approval: Option<Approval>,
     /// What another run has to give.
     copies: Option<Copies>,
     until: Option<Until>,
@@ -465,6 +469,7 @@ impl Job {
             mock: pinned.mock,
             max_steps: pinned.max_steps,
             strict: pinned.strict,
+            approval: pinned.approval.clone(),
             copies: None,
             until: None,
             retries: false,
@@ -479,7 +484,7 @@ impl Job {
         plan: &CheckedPlan,
     ) -> Result<Created<Box<dyn Lease>>, Error> {
         let workspace = &self.workspace;
-        let pinned = Pinned::new(
+        let mut pinned = Pinned::new(
             (plan.source.name(), plan.source.text(), &plan.plan),
             (
                 &workspace.location.folder,
@@ -489,6 +494,7 @@ impl Job {
             &self.inputs,
             (self.mock, self.max_steps, self.strict),
         );
+        pinned.approval = self.approval.clone();
         let new = NewRun {
             run: &self.run,
             plan: &plan.plan.name,
@@ -557,6 +563,7 @@ impl Job {
             },
             log: self.log,
             definitions: self.definitions,
+            approval: self.approval,
             past: self.past,
             copies: self.copies,
             retries: self.retries,

@@ -376,6 +376,7 @@ impl People {
                 ctx.reached(at, Reached::Refused);
                 self.unanswered(ctx, at, ErrorClass::Denied(Denied::Human), refusal(answer));
             }
+            Waiting::Approval => ctx.then(Inquiry::RunApproved(Box::new(answer.clone()))),
             Waiting::Answer => ctx.then(Inquiry::OutcomeTold(at, answer.value.clone())),
             Waiting::Input
             | Waiting::Peer
@@ -435,7 +436,7 @@ impl People {
 }
 
 /// Who said no, and why.
-fn refusal(answer: &Answer) -> String {
+pub(in crate::run) fn refusal(answer: &Answer) -> String {
     let who = answer
         .by
         .as_deref()

@@ -73,6 +73,7 @@ fn mark(event: &EventKind) -> Option<Mark> {
         | EventKind::RunCancelling { .. }
         | EventKind::RunPaused { .. }
         | EventKind::RunPatched { .. }
+        | EventKind::GrantGiven { .. }
         | EventKind::RunSettled { .. }
         | EventKind::StepQueued { .. }
         | EventKind::StepRetried { .. }
