@@ -97,9 +97,9 @@ impl Listener {
         let Audience::People(progress) = &mut self.audience else {
             return;
         };
-        if let Some(notice) = notice(kind) {
-            self.terminal.say(&notice);
-        }
+        notice(kind)
+            .iter()
+            .for_each(|notice| self.terminal.say(notice));
         match kind {
             EventKind::StepRunning { path, tool, .. } => progress.started(path, tool),
             EventKind::StepWaiting {

@@ -161,6 +161,21 @@ pub struct Answer {
     pub note: Option<Arc<str>>,
 }
 
+impl Answer {
+    /// Who said no, and why.
+    #[must_use]
+    pub fn refusal(&self) -> String {
+        let who = self
+            .by
+            .as_deref()
+            .map_or("somebody".to_owned(), |by| format!("`{by}`"));
+        match &self.note {
+            Some(note) => format!("{who} said no: {note}"),
+            None => format!("{who} said no"),
+        }
+    }
+}
+
 /// Why an answer is not taken. Nothing has changed then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {

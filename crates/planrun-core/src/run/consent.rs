@@ -6,28 +6,14 @@ use std::time::Duration;
 
 use planrun_lang::types::{Denied, ErrorClass, Signature};
 use planrun_lang::value::Value;
-use serde::{Deserialize, Serialize};
 
 use super::agenda::Inquiry;
-use super::call::approval::whole_milliseconds;
 use super::call::state::CallState;
+use super::clock::whole_milliseconds;
 use super::context::Context;
 use super::frame::{Ending, NodeRef, WHOLE_RUN};
-use super::people::refusal;
+use super::setup::Approval;
 use crate::journal::{Answer, EventKind, Grant, Question, StepError, Waiting};
-
-/// What somebody has to agree to before a run does anything.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Approval {
-    /// All that the run may do, in words.
-    pub text: Arc<str>,
-    /// How long the question is open.
-    pub open_for: Duration,
-    /// What is agreed to. One that has an end has been given before, and nobody is asked.
-    pub grant: Grant,
-    /// How long the grant is valid once somebody has agreed.
-    pub valid_for: Duration,
-}
 
 /// What somebody has agreed to, and how much of it is used.
 #[derive(Default)]
@@ -72,7 +58,7 @@ impl Consent {
             return ctx.start(WHOLE_RUN.0);
         }
         let class = ErrorClass::Denied(Denied::Human);
-        let error = StepError::new(class, refusal(answer), &"".into());
+        let error = StepError::new(class, answer.refusal(), &"".into());
         ctx.end_block(WHOLE_RUN.0, Ending::Failed(Arc::new(error)));
     }
 

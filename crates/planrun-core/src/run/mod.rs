@@ -51,7 +51,6 @@ pub use clock::Moment;
 pub use command::{
     Asking, CachedCall, CallId, CallRequest, Command, Input, PeerReply, Recalled, ScopeId,
 };
-pub use consent::Approval;
 pub use copies::{Copied, Copies, RepeatReason};
 pub use duration_text::short_duration;
 pub use interruption::Interruption;
@@ -63,7 +62,7 @@ pub use people::asked::{QuestionReport, QuestionStatus};
 pub use policy::{Defaults, ToolNames, ToolRetry};
 pub use program::Program;
 pub use reached::Reached;
-pub use setup::{CanVerify, Setup};
+pub use setup::{Approval, CanVerify, Setup};
 pub use signal::{accepts_move, accepts_signal};
 pub use task::{TaskMove, TaskReport};
 pub use until::Until;

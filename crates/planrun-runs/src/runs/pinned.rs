@@ -38,6 +38,9 @@ pub(super) struct Pinned {
     /// No `recover` arm puts a value in the place of a result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// Whether a model has written its plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confined: bool,
     /// What somebody has to agree to before it does anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
@@ -85,6 +88,7 @@ impl Pinned {
             mock,
             max_steps,
             strict,
+            confined: false,
             approval: None,
             sensitive,
         }

@@ -10,7 +10,6 @@ use planrun_lang::sema::{Plan, StepKind};
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::{json::definitions, parse};
 use planrun_lang::types::{ErrorClass, Validation};
-use planrun_tools::host::Host;
 use planrun_tools::mock::{MockOptions, MockServer};
 use planrun_tools::tools::{Catalog, StandIn};
 use tokio_util::sync::CancellationToken;
@@ -19,6 +18,7 @@ use super::base::Base;
 use super::pinned::Pinned;
 use super::recorded::RecordedRun;
 use super::replay::replay;
+use super::run_id::new_run_id;
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
 use crate::driver::{self, Answering, Context, Observer, Silence};
 use crate::journal::store::{Created, Lease, NewRun, RunRow};
@@ -433,6 +433,11 @@ impl Job {
             pinned.pins(&location.folder),
             &recorded.planrun.own_tools,
         )?;
+        let workspace = if pinned.confined {
+            workspace.confined()
+        } else {
+            workspace
+        };
         let source = SourceFile::new(&*pinned.file, &*pinned.text);
         let checked = workspace.check(&source);
         let plan = checked
@@ -495,6 +500,7 @@ impl Job {
             (self.mock, self.max_steps, self.strict),
         );
         pinned.approval = self.approval.clone();
+        pinned.confined = workspace.is_confined;
         let new = NewRun {
             run: &self.run,
             plan: &plan.plan.name,
@@ -591,16 +597,4 @@ impl Workspace {
         started
             .map_err(|error| Error::Unusable(format!("the mock of the apps cannot start: {error}")))
     }
-}
-
-/// A time-ordered identifier (UUID version 7, RFC 9562).
-pub fn new_run_id(host: &dyn Host) -> String {
-    let millis = u64::try_from(host.now() / 1_000_000).unwrap_or(0);
-    let (high, low) = (host.random(), host.random());
-    let mut random = [0; 10];
-    random[..8].copy_from_slice(&high.to_le_bytes());
-    random[8..].copy_from_slice(&low.to_le_bytes()[..2]);
-    uuid::Builder::from_unix_timestamp_millis(millis, &random)
-        .into_uuid()
-        .to_string()
 }

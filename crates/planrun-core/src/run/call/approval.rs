@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use planrun_lang::eval::EvalError;
 use planrun_lang::sema::expr::Code;
@@ -13,6 +12,7 @@ use planrun_lang::value::Value;
 use super::state::CallState;
 use crate::journal::{Question, StepError, Waiting};
 use crate::run::agenda::Inquiry;
+use crate::run::clock::whole_milliseconds;
 use crate::run::consent::Consent;
 use crate::run::context::Context;
 use crate::run::frame::NodeRef;
@@ -434,15 +434,4 @@ fn binding(
         hash.update(part);
     }
     hash.finalize().to_hex()[..32].into()
-}
-
-/// The first moment with whole milliseconds that is not before this one: what is written down is exactly what is kept.
-pub(in crate::run) fn whole_milliseconds(nanos: i128) -> i128 {
-    let milli = i128::try_from(Duration::from_millis(1).as_nanos()).unwrap_or(1);
-    nanos.div_euclid(milli) * milli
-        + if nanos.rem_euclid(milli) == 0 {
-            0
-        } else {
-            milli
-        }
 }
