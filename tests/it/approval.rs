@@ -182,7 +182,7 @@ async fn nothing_happens_before_the_yes_and_everything_after_it() {
     let given: Vec<Json> = desk
         .events()
         .into_iter()
-        .filter(|event| event["event"] == "grant.given")
+        .filter(|event| event["event"] == "run.granted")
         .collect();
     assert_eq!(given.len(), 1);
     let grant = &given[0]["grant"];
@@ -278,7 +278,7 @@ async fn nobody_is_asked_where_a_grant_stands() {
     assert!(
         desk.events()
             .iter()
-            .any(|event| event["event"] == "grant.given")
+            .any(|event| event["event"] == "run.granted")
     );
 }
 

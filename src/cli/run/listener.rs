@@ -97,9 +97,7 @@ impl Listener {
         let Audience::People(progress) = &mut self.audience else {
             return;
         };
-        notice(kind)
-            .iter()
-            .for_each(|notice| self.terminal.say(notice));
+        let _ = notice(kind).inspect(|notice| self.terminal.say(notice));
         match kind {
             EventKind::StepRunning { path, tool, .. } => progress.started(path, tool),
             EventKind::StepWaiting {
@@ -148,7 +146,7 @@ impl Listener {
             | EventKind::RunCancelling { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }
-            | EventKind::GrantGiven { .. }
+            | EventKind::RunGranted { .. }
             | EventKind::TaskMoved { .. }
             | EventKind::SignalReceived { .. }
             | EventKind::RunSettled { .. } => {}

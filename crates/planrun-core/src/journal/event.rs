@@ -76,8 +76,8 @@ pub enum EventKind {
         after: Arc<str>,
     },
     /// Somebody has agreed to what the run may do as a whole.
-    #[serde(rename = "grant.given")]
-    GrantGiven { grant: Arc<Grant> },
+    #[serde(rename = "run.granted")]
+    RunGranted { grant: Arc<Grant> },
     #[serde(rename = "step.queued")]
     StepQueued { path: Arc<str> },
     /// A step that holds others begins, or an attempt at a call does.
@@ -358,7 +358,7 @@ impl EventKind {
             | Self::RunCancelling { .. }
             | Self::RunPaused { .. }
             | Self::RunPatched { .. }
-            | Self::GrantGiven { .. }
+            | Self::RunGranted { .. }
             | Self::RunSettled { .. } => "",
             Self::StepQueued { path }
             | Self::StepCopied { path, .. }
@@ -391,7 +391,7 @@ impl EventKind {
             Self::RunCancelling { .. } => EventName::RunCancelling,
             Self::RunPaused { .. } => EventName::RunPaused,
             Self::RunPatched { .. } => EventName::RunPatched,
-            Self::GrantGiven { .. } => EventName::GrantGiven,
+            Self::RunGranted { .. } => EventName::RunGranted,
             Self::StepQueued { .. } => EventName::StepQueued,
             Self::StepRunning { .. } => EventName::StepRunning,
             Self::StepWaiting { .. } | Self::StepAsks { .. } | Self::StepSleeps { .. } => {
@@ -436,7 +436,7 @@ impl EventKind {
             | Self::RunCancelling { .. }
             | Self::RunPaused { .. }
             | Self::RunPatched { .. }
-            | Self::GrantGiven { .. }
+            | Self::RunGranted { .. }
             | Self::StepQueued { .. }
             | Self::StepWaiting { .. }
             | Self::StepSleeps { .. }

@@ -175,7 +175,7 @@ impl Event {
             | EventKind::BudgetLow { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }
-            | EventKind::GrantGiven { .. }
+            | EventKind::RunGranted { .. }
             | EventKind::StepQueued { .. }
             | EventKind::StepRunning { .. }
             | EventKind::StepCopied { .. }

@@ -74,7 +74,7 @@ words! {
         RunCancelling = "run.cancelling",
         RunPaused = "run.paused",
         RunPatched = "run.patched",
-        GrantGiven = "grant.given",
+        RunGranted = "run.granted",
         StepQueued = "step.queued",
         StepRunning = "step.running",
         StepWaiting = "step.waiting",

@@ -65,7 +65,7 @@ impl Consent {
     fn give(&mut self, ctx: &mut Context, grant: Grant) {
         let grant = Arc::new(grant);
         self.grant = Some(grant.clone());
-        ctx.outbox.emit(EventKind::GrantGiven { grant });
+        ctx.outbox.emit(EventKind::RunGranted { grant });
     }
 
     /// A call goes out, or has gone out in an earlier process: it uses some of the grant.

@@ -147,7 +147,7 @@ impl Past {
             | EventKind::AnswerGiven { .. }) => self.heard(kind, at),
             kind @ (EventKind::BudgetLow { .. }
             | EventKind::ListenerFired { .. }
-            | EventKind::GrantGiven { .. }) => {
+            | EventKind::RunGranted { .. }) => {
                 self.told(kind.name(), kind.path());
             }
             kind @ (EventKind::StepQueued { .. }

@@ -61,7 +61,7 @@ impl Past {
             | EventKind::RunCancelling { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }
-            | EventKind::GrantGiven { .. }
+            | EventKind::RunGranted { .. }
             | EventKind::RunSettled { .. }
             | EventKind::AnswerGiven { .. }
             | EventKind::BudgetLow { .. }

@@ -147,7 +147,7 @@ impl History {
             kind @ EventKind::StepSettled { .. } => self.settled(kind, &sensitive, (at, number)),
             EventKind::TimerFired { path, timer } => self.timer(&path, timer),
             EventKind::RunPatched { .. }
-            | EventKind::GrantGiven { .. }
+            | EventKind::RunGranted { .. }
             | EventKind::StepQueued { .. }
             | EventKind::StepSleeps { .. }
             | EventKind::StepRetried { .. }
