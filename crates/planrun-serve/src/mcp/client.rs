@@ -1,5 +1,6 @@
 //! The client of one request, as the protocol shows it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -13,11 +14,16 @@ use crate::asking::{Asks, Client, PutQuestion, Said};
 /// The client of one request.
 pub(super) struct McpClient {
     context: RequestContext<RoleServer>,
+    /// What was told of the progress last, in thousandths of a step.
+    told: AtomicU64,
 }
 
 impl McpClient {
     pub(super) fn new(context: RequestContext<RoleServer>) -> Self {
-        Self { context }
+        Self {
+            context,
+            told: AtomicU64::new(0),
+        }
     }
 
     /// Whether it declares that it shows forms; one that declares elicitation without a mode does.
@@ -67,8 +73,13 @@ impl Client for McpClient {
         let Some(token) = self.context.meta.get_progress_token() else {
             return;
         };
-        #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 events")]
-        let progress = ProgressNotificationParam::new(token, steps as f64).with_message(message);
+        // The protocol wants it to grow with each notification, also where one step takes its time.
+        let last = self.told.load(Ordering::Relaxed);
+        let progress = (steps * 1_000).max(last + 1);
+        self.told.store(progress, Ordering::Relaxed);
+        #[expect(clippy::cast_precision_loss, reason = "no run has 2^43 events")]
+        let steps = progress as f64 / 1_000.0;
+        let progress = ProgressNotificationParam::new(token, steps).with_message(message);
         // Who does not listen any more misses nothing.
         let _ = self.context.peer.notify_progress(progress).await;
     }

@@ -6,6 +6,7 @@ use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
     ResourceContents, ResourceTemplate,
 };
+use serde_json::json;
 
 use crate::discovery::{language_page, language_topics};
 
@@ -40,7 +41,10 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
 /// # Errors
 /// When there is nothing.
 pub(super) fn read(planrun: &Planrun, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    let nothing = || ErrorData::resource_not_found(format!("there is no resource {uri}"), None);
+    let nothing = || {
+        let place = json!({ "uri": uri });
+        ErrorData::resource_not_found(format!("there is no resource {uri}"), Some(place))
+    };
     let (text, mime) = if let Some(topic) = uri.strip_prefix(LANGUAGE) {
         let page = language_page(topic).ok_or_else(nothing)?;
         (page, "text/markdown")

@@ -28,6 +28,7 @@ use self::saved::SavedPlans;
 use crate::asking::{Client, PutQuestion, Said};
 use crate::discovery::Index;
 use crate::page::{Answers, Pages};
+use crate::report::Block;
 
 /// How long a call waits for a run.
 pub const MAX_WAIT: Duration = Duration::from_secs(45);
@@ -46,8 +47,12 @@ pub struct PlanMode {
 /// The answer to a call.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// A text for the model, and the same as a value where there is one.
-    Told { text: String, value: Option<Json> },
+    /// A text for the model, the same as a value where there is one, and what of it is shown.
+    Told {
+        text: String,
+        value: Option<Json>,
+        blocks: Vec<Block>,
+    },
     /// Why nothing came of it, in words that say what to do.
     Failed(String),
     /// Somebody has to be asked, by a client that makes the call again with the answer.
@@ -66,6 +71,7 @@ impl Reply {
         Self::Told {
             text: text.into(),
             value: None,
+            blocks: Vec::new(),
         }
     }
 }

@@ -338,12 +338,13 @@ impl PlanMode {
         Ok(())
     }
 
-    /// Goes on with a call whose client has asked somebody; `said` reads what came of the question.
+    /// Goes on with a call whose client has asked somebody; `said` reads what came of the question, which is put once more
+    /// where nothing came.
     pub async fn answered(
         self: &Arc<Self>,
         call: Call<'_>,
         (run, path): (&str, &str),
-        said: &(dyn Fn(&PutQuestion) -> Said + Sync),
+        said: &(dyn Fn(&PutQuestion) -> Option<Said> + Sync),
     ) -> Reply {
         let client = call.client;
         let own = definitions();
@@ -363,7 +364,9 @@ impl PlanMode {
         };
         if let Some((path, question)) = open {
             let question = PutQuestion::new(run, &path, Arc::new(question));
-            let said = said(&question);
+            let Some(said) = said(&question) else {
+                return Reply::Asks(Box::new(question));
+            };
             if !said.is_of_a_person() {
                 return self.unanswered(&question).await;
             }
@@ -415,11 +418,15 @@ fn told(outcome: &Outcome, how: Attendance) -> Reply {
     if outcome.state != RunState::Completed {
         return Reply::Failed(report::failure(outcome));
     }
-    let text = report::success(outcome, how.max_tokens);
+    let (text, blocks) = report::success(outcome, how.max_tokens);
     let value = if how.is_tool {
         outcome.shown_reply().map(|reply| reply.to_json())
     } else {
         serde_json::from_str(&text).ok()
     };
-    Reply::Told { text, value }
+    Reply::Told {
+        text,
+        value,
+        blocks,
+    }
 }
