@@ -198,9 +198,9 @@ step two = desk.close_ticket(id: ${first + 1})
 reply { told: told.result, closed: [one.id, two.id] }`)
 await reconnect()
 person = yes
-const lost = call("run", { plan: long(51, 4) }).then(() => assert.fail("the server is dead"), () => {})
+const lost = call("run", { plan: long(51, 3) }).then(() => assert.fail("the server is dead"), () => {})
 await until(() => happened(51).length === 1)
-await sleep(1500)
+await sleep(1200)
 await kill()
 await lost
 await connect()
