@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::approval::approval;
 use super::arguments::Arguments;
 use super::driving::Standing;
-use super::saved::{PREFIX, SavedPlans};
+use super::saved::PREFIX;
 use super::{Call, MAX_WAIT, PlanMode, Reply, definitions};
 use crate::asking::{Asks, Client, PutQuestion, Said};
 use crate::report;
@@ -99,14 +99,12 @@ impl PlanMode {
     /// The only plan of a text, or of a saved file, without errors.
     pub(super) fn checked(&self, text: &str) -> Result<CheckedPlan, Reply> {
         let text = match text.trim().strip_prefix(PREFIX) {
-            Some(name) => SavedPlans::of(&self.planrun)
-                .text(name.trim())
-                .ok_or_else(|| {
-                    let name = visible_line(name);
-                    Reply::Failed(format!(
-                        "Nothing was called: there is no saved plan `{name}`; `search` finds them."
-                    ))
-                })?,
+            Some(name) => self.snapshot()?.saved.text(name.trim()).ok_or_else(|| {
+                let name = visible_line(name);
+                Reply::Failed(format!(
+                    "Nothing was called: there is no saved plan `{name}`; `search` finds them."
+                ))
+            })?,
             None => {
                 let name = self.planrun.location().folder.join(NAME);
                 PlanText::new(&name.to_string_lossy(), text)
