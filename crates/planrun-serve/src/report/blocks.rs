@@ -41,7 +41,8 @@ pub enum Block {
 
 /// The blocks of a reply in their order, and the reply as JSON with `block: N`, counted from 1, in the place of the bytes
 /// that block N has.
-pub(super) fn separated(reply: &Value) -> (Json, Vec<Block>) {
+#[must_use]
+pub fn separated(reply: &Value) -> (Json, Vec<Block>) {
     let mut taken = Taken {
         blocks: Vec::new(),
         left: MAX_BYTES,

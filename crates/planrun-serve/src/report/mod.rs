@@ -6,7 +6,7 @@ mod json;
 mod outcome;
 mod shorten;
 
-pub use blocks::Block;
+pub use blocks::{Block, separated};
 pub use findings::findings;
 pub use outcome::{failure, success};
 pub use shorten::{Cut, NoSuchPlace, Part, Shortened, at, shorten};
