@@ -101,6 +101,8 @@ step closed = each t in found.result max 10 {
 reply { closed: closed }`)
 const yes = () => ({ action: "accept", content: { approve: true, scope: "once" } })
 
+process.on("exit", () => server?.kill?.())
+
 // What a server is.
 await connect()
 assert.equal(client.getServerVersion().name, "planrun")
@@ -247,10 +249,10 @@ const [contents] = (await client.readResource({ uri: resources[0].uri })).conten
 assert.equal(contents.mimeType, "text/markdown")
 assert(contents.text.length > 100)
 const { resourceTemplates } = await client.listResourceTemplates()
-assert.deepEqual(resourceTemplates.map(({ uriTemplate }) => uriTemplate), ["planrun://language/{topic}", "planrun://runs/{id}"])
+assert.deepEqual(resourceTemplates.map(({ uriTemplate }) => uriTemplate), ["planrun://language/{+topic}", "planrun://runs/{id}"])
 const [journal] = (await client.readResource({ uri: `planrun://runs/${going}` })).contents
 assert(journal.text.trim().split("\n").map(JSON.parse).length > 5)
 await assert.rejects(client.readResource({ uri: "planrun://runs/none" }), /there is no resource/)
 
 await client.close()
-server.kill?.()
+process.exit()

@@ -14,15 +14,14 @@ use crate::asking::{Asks, Client, PutQuestion, Said};
 /// The client of one request.
 pub(super) struct McpClient {
     context: RequestContext<RoleServer>,
-    /// What was told of the progress last, in thousandths of a step.
-    told: AtomicU64,
+    progress: Progress,
 }
 
 impl McpClient {
     pub(super) fn new(context: RequestContext<RoleServer>) -> Self {
         Self {
             context,
-            told: AtomicU64::new(0),
+            progress: Progress::default(),
         }
     }
 
@@ -73,12 +72,7 @@ impl Client for McpClient {
         let Some(token) = self.context.meta.get_progress_token() else {
             return;
         };
-        // The protocol wants it to grow with each notification, also where one step takes its time.
-        let last = self.told.load(Ordering::Relaxed);
-        let progress = (steps * 1_000).max(last + 1);
-        self.told.store(progress, Ordering::Relaxed);
-        #[expect(clippy::cast_precision_loss, reason = "no run has 2^43 events")]
-        let steps = progress as f64 / 1_000.0;
+        let steps = self.progress.after(steps);
         let progress = ProgressNotificationParam::new(token, steps).with_message(message);
         // Who does not listen any more misses nothing.
         let _ = self.context.peer.notify_progress(progress).await;
@@ -86,5 +80,35 @@ impl Client for McpClient {
 
     async fn cancelled(&self) {
         self.context.ct.cancelled().await;
+    }
+}
+
+/// How far a request has come, in thousandths of a step. The protocol wants it to grow with each notification, also where one
+/// step takes its time.
+#[derive(Default)]
+struct Progress(AtomicU64);
+
+impl Progress {
+    /// What is told after so many steps.
+    fn after(&self, steps: u64) -> f64 {
+        let last = self.0.load(Ordering::Relaxed);
+        let progress = (steps * 1_000).max(last + 1);
+        self.0.store(progress, Ordering::Relaxed);
+        #[expect(clippy::cast_precision_loss, reason = "no run has 2^43 events")]
+        let progress = progress as f64;
+        progress / 1_000.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_grows_while_a_step_takes_its_time() {
+        let progress = Progress::default();
+        let told = [3, 3, 3, 4].map(|steps| progress.after(steps));
+        assert!(told.is_sorted_by(|one, next| one < next), "{told:?}");
+        assert_eq!(told.map(f64::floor), [3.0, 3.0, 3.0, 4.0]);
     }
 }

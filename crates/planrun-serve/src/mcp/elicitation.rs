@@ -132,3 +132,73 @@ pub(super) fn said(
         _ => Said::Nothing,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use planrun_core::journal::Question;
+    use planrun_lang::types::{Type, from_schema};
+
+    use super::*;
+
+    fn asked(kind: Waiting, form: Vec<FormField>) -> PutQuestion {
+        let question = Question {
+            form,
+            ..Question::plain(kind, "Which?")
+        };
+        PutQuestion::new("r", &"given.asked".into(), question.into())
+    }
+
+    fn schema(question: &PutQuestion) -> Json {
+        assert!(can_be_elicited(question));
+        let form = serde_json::to_value(form(question).unwrap()).unwrap();
+        form["requestedSchema"].clone()
+    }
+
+    #[test]
+    fn what_a_peer_asks_is_passed_on_with_its_titles() {
+        let titled =
+            json!([{ "const": "a", "title": "First" }, { "const": "b", "title": "Second" }]);
+        let fields = json!({
+            "one": { "type": "string", "oneOf": titled },
+            "several": { "type": "array", "items": { "anyOf": titled } },
+            "named": { "type": "string", "enum": ["a", "b"], "enumNames": ["First", "Second"] },
+        });
+        let form = fields.as_object().unwrap().iter().map(|(name, schema)| {
+            let optional = json!({ "anyOf": [schema, { "type": "null" }] });
+            FormField {
+                schema: optional,
+                contracts: vec![schema.clone()],
+                ..FormField::plain(name, &from_schema(schema))
+            }
+        });
+        let schema = schema(&asked(Waiting::Peer, form.collect()));
+        assert_eq!(schema["properties"], fields);
+        assert_eq!(schema["required"], json!([]));
+    }
+
+    #[test]
+    fn a_list_of_texts_is_a_choice_and_what_may_be_null_may_be_left_out() {
+        let choice = from_schema(&json!({ "enum": ["a", "b"] }));
+        let form = vec![
+            FormField::plain("choice", &choice),
+            FormField::plain("note", &from_schema(&json!({ "type": ["string", "null"] }))),
+        ];
+        let schema = schema(&asked(Waiting::Input, form));
+        let choice = json!({ "type": "string", "enum": ["a", "b"] });
+        assert_eq!(schema["properties"]["choice"], choice);
+        assert_eq!(schema["properties"]["note"], json!({ "type": "string" }));
+        assert_eq!(schema["required"], json!(["choice"]));
+    }
+
+    #[test]
+    fn what_no_form_has_is_not_put() {
+        let list = FormField::plain("list", &Type::list(Type::Int));
+        assert!(!can_be_elicited(&asked(Waiting::Input, vec![list])));
+        let object = json!({ "type": "object" });
+        let nested = FormField {
+            contracts: vec![object.clone()],
+            ..FormField::plain("nested", &from_schema(&object))
+        };
+        assert!(!can_be_elicited(&asked(Waiting::Peer, vec![nested])));
+    }
+}

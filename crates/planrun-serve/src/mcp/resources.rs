@@ -27,7 +27,7 @@ pub(super) fn list() -> ListResourcesResult {
 }
 
 pub(super) fn templates() -> ListResourceTemplatesResult {
-    let language = ResourceTemplate::new(format!("{LANGUAGE}{{topic}}"), "language")
+    let language = ResourceTemplate::new(format!("{LANGUAGE}{{+topic}}"), "language")
         .with_description("A page of the language, or what a finding means, by its code.")
         .with_mime_type("text/markdown");
     let runs = ResourceTemplate::new(format!("{RUNS}{{id}}"), "run")

@@ -64,3 +64,62 @@ fn resource(contents: ResourceContents, mime: Option<String>) -> ContentBlock {
         None => contents,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, to_value};
+
+    use super::*;
+
+    #[test]
+    fn blocks_stand_behind_the_text() {
+        let data = || "AQI=".to_owned();
+        let mime = || "image/png".to_owned();
+        let uri = || "note://one".to_owned();
+        let reply = Reply::Told {
+            text: "{}".to_owned(),
+            value: None,
+            blocks: vec![
+                Block::Image {
+                    mime: mime(),
+                    data: data(),
+                },
+                Block::Audio {
+                    mime: mime(),
+                    data: data(),
+                },
+                Block::Link {
+                    uri: uri(),
+                    name: "one".to_owned(),
+                },
+                Block::Text {
+                    uri: uri(),
+                    mime: None,
+                    text: "first".to_owned(),
+                },
+                Block::Blob {
+                    uri: uri(),
+                    mime: Some(mime()),
+                    data: data(),
+                },
+            ],
+        };
+        let CallToolResponse::Complete(result) = response(reply, |_| None) else {
+            panic!("it is a result");
+        };
+        let result = to_value(result).unwrap();
+        let expected = json!([
+            { "type": "text", "text": "{}" },
+            { "type": "image", "data": "AQI=", "mimeType": "image/png" },
+            { "type": "audio", "data": "AQI=", "mimeType": "image/png" },
+            { "type": "resource_link", "uri": "note://one", "name": "one" },
+            { "type": "resource", "resource": { "uri": "note://one", "mimeType": "text/plain", "text": "first" } },
+            { "type": "resource", "resource": { "uri": "note://one", "mimeType": "image/png", "blob": "AQI=" } },
+        ]);
+        for (index, block) in expected.as_array().unwrap().iter().enumerate() {
+            for (key, value) in block.as_object().unwrap() {
+                assert_eq!(&result["content"][index][key], value, "{index}");
+            }
+        }
+    }
+}
