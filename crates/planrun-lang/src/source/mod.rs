@@ -112,6 +112,12 @@ impl SourceFile {
         &self.name
     }
 
+    /// Whether its name, in angle brackets, is that of no file: the text was handed in to be used once.
+    #[must_use]
+    pub fn is_handed_in(&self) -> bool {
+        self.name.starts_with('<') && self.name.ends_with('>')
+    }
+
     /// The whole text.
     #[must_use]
     pub fn text(&self) -> &str {
