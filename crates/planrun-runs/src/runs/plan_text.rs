@@ -21,6 +21,12 @@ impl PlanText {
         Self::from_bytes(name.to_owned(), text.as_bytes().to_vec())
     }
 
+    /// A text that is handed in to be run once, such as a model's: it has no file, and may be in short form.
+    #[must_use]
+    pub fn handed_in(text: &str) -> Self {
+        Self::new("<plan>", text)
+    }
+
     /// Reads a file. Bytes that are no plan text are a finding, not a failure.
     ///
     /// # Errors
