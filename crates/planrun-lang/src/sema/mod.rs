@@ -41,7 +41,7 @@ mod waiting;
 mod widened;
 
 pub use backoff::{Backoff, MAX_SENDS};
-pub use declaration::{declaration, plan_of_call};
+pub use declaration::{Declaration, declaration, plan_of_call, spelled_name};
 pub use file::{CheckedFile, Files, check_without_rules, declared_tools};
 pub use plan::{
     After, Ask, Block, BlockId, Budget, Call, Clauses, Confirm, Each, Event, EventKind, Failing,
