@@ -104,7 +104,7 @@ fn findings_stand_where_they_are_written() {
     one(
         &DESK.replace("close_ticket(id: t.id)", "close_ticket(id: t.id, x: 1)"),
         4,
-        44,
+        42,
         "unknown-argument",
     );
     one(&DESK.replace("t.state", "t.stat"), 2, 36, "no-such-field");
@@ -186,7 +186,7 @@ fn a_text_that_is_broken_or_empty_says_so() {
         codes("stp open = desk.list_open()\nreply 1"),
         [(1, "unexpected-token".to_owned())]
     );
-    assert_eq!(codes("reply 1\n}"), [(2, "unclosed-delimiter".to_owned())]);
+    assert_eq!(codes("reply 1\n}"), [(2, "unexpected-token".to_owned())]);
     for text in ["", "// Nothing yet.\n", "\n\n"] {
         assert_eq!(found(text), []);
         let ran = run(&["run", "-"], text);
