@@ -278,7 +278,7 @@ impl<'s, 'a> Trace<'s, 'a> {
                     self.path(block, base, before, wanted);
                 } else {
                     self.list(ListOf::Value, |trace| {
-                        trace.path(block, base, before, wanted)
+                        trace.path(block, base, before, wanted);
                     });
                 }
                 self.decided(|trace| trace.node(block, index, &[]));
