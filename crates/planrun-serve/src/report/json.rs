@@ -11,7 +11,11 @@ use serde_json::ser::Formatter;
 struct Visible;
 
 impl Formatter for Visible {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
         let mut rest = fragment;
         while let Some(at) = rest.find(is_hidden) {
             let (before, behind) = rest.split_at(at);

@@ -95,7 +95,10 @@ impl Shortened {
     pub(super) fn into_fields(self, name: &str, fields: &mut Map<String, Json>) {
         fields.insert(name.to_owned(), self.value);
         if !self.cuts.is_empty() {
-            let cuts = self.cuts.iter().map(|cut| serde_json::to_value(cut).unwrap_or_default());
+            let cuts = self
+                .cuts
+                .iter()
+                .map(|cut| serde_json::to_value(cut).unwrap_or_default());
             fields.insert("cut".to_owned(), cuts.collect());
         }
     }
@@ -106,8 +109,15 @@ impl Shortened {
 ///
 /// # Errors
 /// [`NoSuchPlace`] where nothing stands there.
-pub fn at(value: &Json, path: &str, from: usize, max_tokens: Option<usize>) -> Result<Part, NoSuchPlace> {
-    let found = value.pointer(path).ok_or_else(|| NoSuchPlace::at(value, path))?;
+pub fn at(
+    value: &Json,
+    path: &str,
+    from: usize,
+    max_tokens: Option<usize>,
+) -> Result<Part, NoSuchPlace> {
+    let found = value
+        .pointer(path)
+        .ok_or_else(|| NoSuchPlace::at(value, path))?;
     let mut part = Part {
         value: Json::Null,
         next: None,
@@ -213,7 +223,15 @@ fn insert(cuts: &mut Vec<Cut>, place: usize, path: &str, (kept, of): (usize, usi
     if kept < of {
         let path = path.to_owned();
         let from = None;
-        cuts.insert(place, Cut { path, kept, of, from });
+        cuts.insert(
+            place,
+            Cut {
+                path,
+                kept,
+                of,
+                from,
+            },
+        );
     }
 }
 
@@ -222,7 +240,10 @@ fn fit_text(text: &str, path: &str, room: usize, cuts: &mut Vec<Cut>) -> Option<
     let room = room.checked_sub(listed(path) + GAP.len() + 2)?;
     let begin = head(text.chars(), room.div_ceil(2) + 2);
     let used: usize = begin.chars().map(width).sum();
-    let end: String = head(text.chars().rev(), room - used + 2).chars().rev().collect();
+    let end: String = head(text.chars().rev(), room - used + 2)
+        .chars()
+        .rev()
+        .collect();
     let shown = begin.chars().count();
     cuts.push(Cut {
         path: path.to_owned(),
@@ -283,7 +304,9 @@ fn level(shares: &[Share], room: usize) -> (usize, usize) {
     let count = shares.iter().take_while(fits).count();
     let shown = shares.get(..count).unwrap_or_default();
     let taken = |level: usize| -> usize {
-        let each = shown.iter().map(|share| share.around + level.clamp(share.least, share.whole));
+        let each = shown
+            .iter()
+            .map(|share| share.around + level.clamp(share.least, share.whole));
         each.sum()
     };
     let (mut low, mut high) = (0, room);
@@ -299,9 +322,17 @@ fn level(shares: &[Share], room: usize) -> (usize, usize) {
 }
 
 /// The fields that fit, the first ones.
-fn fit_fields(fields: &[(&String, &Json)], path: &str, room: usize, cuts: &mut Vec<Cut>) -> Option<Map<String, Json>> {
+fn fit_fields(
+    fields: &[(&String, &Json)],
+    path: &str,
+    room: usize,
+    cuts: &mut Vec<Cut>,
+) -> Option<Map<String, Json>> {
     let room = room.checked_sub(2)?;
-    let inner: Vec<String> = fields.iter().map(|(name, _)| format!("{path}/{}", pointed(name))).collect();
+    let inner: Vec<String> = fields
+        .iter()
+        .map(|(name, _)| format!("{path}/{}", pointed(name)))
+        .collect();
     let shares = fields.iter().zip(&inner);
     let shares: Vec<Share> = shares
         .map(|((name, value), path)| {
@@ -319,9 +350,17 @@ fn fit_fields(fields: &[(&String, &Json)], path: &str, room: usize, cuts: &mut V
 }
 
 /// The elements that fit, the first ones; the number of the first is told with the path.
-fn fit_list(elements: &[Json], (path, first): (&str, usize), room: usize, cuts: &mut Vec<Cut>) -> Option<Vec<Json>> {
+fn fit_list(
+    elements: &[Json],
+    (path, first): (&str, usize),
+    room: usize,
+    cuts: &mut Vec<Cut>,
+) -> Option<Vec<Json>> {
     let room = room.checked_sub(2)?;
-    let paths: Vec<String> = (first..).take(SHARING).map(|index| format!("{path}/{index}")).collect();
+    let paths: Vec<String> = (first..)
+        .take(SHARING)
+        .map(|index| format!("{path}/{index}"))
+        .collect();
     let sharing = elements.iter().zip(&paths);
     let shares: Vec<Share> = sharing
         .clone()
