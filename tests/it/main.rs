@@ -74,6 +74,7 @@ mod service;
 mod sessions;
 mod shells;
 mod shop;
+mod short_form;
 mod simulated;
 mod starts;
 mod support;

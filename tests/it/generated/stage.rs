@@ -51,7 +51,7 @@ pub fn perform(
     seed: u64,
 ) -> (Outcome, Vec<StepError>) {
     let failures = Mutex::new(Vec::new());
-    let mut listener = |event: &Event| {
+    let outcome = observe(plan, project, weather, seed, |event| {
         let failure = match &event.kind {
             EventKind::StepWaiting { error, .. }
             | EventKind::StepSettled { error, .. }
@@ -60,13 +60,24 @@ pub fn perform(
             _ => None,
         };
         failures.lock().unwrap().extend(failure.cloned());
-    };
+    });
+    (outcome, failures.into_inner().unwrap())
+}
+
+/// The same for whoever wants to see what happens.
+pub fn observe(
+    plan: &Arc<Plan>,
+    project: &Project,
+    weather: Weather,
+    seed: u64,
+    mut listener: impl FnMut(&Event) + Send,
+) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .unwrap();
-    let outcome = runtime.block_on(async {
+    runtime.block_on(async {
         let (host, catalog) = set(project, weather, seed);
         let context = Context {
             root: PathBuf::from("/"),
@@ -78,8 +89,7 @@ pub fn perform(
             context,
         )
         .await
-    });
-    (outcome, failures.into_inner().unwrap())
+    })
 }
 
 /// The host and the tools of a run.

@@ -27,8 +27,6 @@ use crate::tokens::cut;
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often a client is told how far a run has come.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-/// The name under which a plan is checked that stands in no file.
-const NAME: &str = "request.plan";
 /// Bytes of the name of a client.
 const CLIENT_BYTES: usize = 40;
 
@@ -105,10 +103,7 @@ impl PlanMode {
                     "Nothing was called: there is no saved plan `{name}`; `search` finds them."
                 ))
             })?,
-            None => {
-                let name = self.planrun.location().folder.join(NAME);
-                PlanText::new(&name.to_string_lossy(), text)
-            }
+            None => PlanText::handed_in(&self.planrun.location().folder, text),
         };
         Ok(self.planrun.check(text)?.plan(None)?)
     }

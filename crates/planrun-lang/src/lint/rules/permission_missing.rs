@@ -163,9 +163,17 @@ fn addition(subject: &Subject<'_>, door: Door, pattern: &str) -> Option<Edit> {
         return None;
     }
     let Some(written) = subject.setting(allow) else {
-        let at = subject.written.body.span.start as usize + 1;
-        let text = format!("\n    allow {{ {}: [{pattern}] }}", door.name());
-        return Some(Edit::new(Span::at(at), text));
+        let body = subject.written.body.span.start as usize;
+        let setting = format!("allow {{ {}: [{pattern}] }}", door.name());
+        let has_braces = subject
+            .source
+            .slice(subject.written.body.span)
+            .starts_with('{');
+        return Some(if has_braces {
+            Edit::new(Span::at(body + 1), format!("\n    {setting}"))
+        } else {
+            Edit::new(Span::at(body), format!("{setting}\n"))
+        });
     };
     match entry(written, door.name()) {
         Some(list) => behind_last(list, pattern),
