@@ -14,9 +14,9 @@ use super::shorten;
 use crate::tokens::cut;
 
 /// Bytes of the message of a failure, of its place, and of each list of steps; all of it has 300 tokens at most.
-const MESSAGE_BYTES: usize = 320;
-const PLACE_BYTES: usize = 80;
-const LIST_BYTES: usize = 110;
+const MESSAGE_BYTES: usize = 220;
+const PLACE_BYTES: usize = 60;
+const LIST_BYTES: usize = 75;
 
 /// The report of a run that has completed, as JSON: `{run, state, reply, calls: {read, effect}}`, and `cut` where the reply
 /// has more than so many tokens. Beside the reply and its cuts it has 60 tokens at most.
