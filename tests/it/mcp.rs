@@ -2,13 +2,13 @@
 //! ones do to their clients.
 
 use std::process::Command;
-use std::sync::Arc;
 
 use planrun_lang::lint::suspicions;
-use planrun_tools::contract::{OfferedTool, ToolIndex};
+use planrun_tools::contract::ToolIndex;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
+use crate::discovery::offered;
 use crate::support::{Output, cases, folder, has_python, planrun, root};
 
 /// A project with the scripted server as `notes`, its contracts pinned with all that they claim; nothing where there is no
