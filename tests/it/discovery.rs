@@ -36,7 +36,9 @@ static TOOLS: LazyLock<Option<Vec<Arc<Signature>>>> =
 fn questions(tools: &[Arc<Signature>]) -> Vec<String> {
     let golden = std::fs::read_to_string(cases("mcp").unwrap().join("queries.json")).unwrap();
     let golden: Vec<Json> = serde_json::from_str(&golden).unwrap();
-    let golden = golden.iter().map(|query| query["query"].as_str().unwrap().to_owned());
+    let golden = golden
+        .iter()
+        .map(|query| query["query"].as_str().unwrap().to_owned());
     let words = |tool: &Arc<Signature>| tool.first_sentence().chars().take(40).collect();
     golden.chain(tools.iter().map(words)).collect()
 }
@@ -49,7 +51,11 @@ fn hits_are_short_lines_and_there_are_always_some() {
     for question in questions(tools) {
         let told = index.search(&question, None, 10);
         assert!(!told.is_empty());
-        assert!(tokens(&told) <= 350, "{question}: {} tokens\n{told}", tokens(&told));
+        assert!(
+            tokens(&told) <= 350,
+            "{question}: {} tokens\n{told}",
+            tokens(&told)
+        );
         let hits = told.lines().filter(|line| line.contains('('));
         lines.extend(hits.map(tokens));
         assert!(!told.contains(|character: char| character.is_control() && character != '\n'));
@@ -68,7 +74,11 @@ fn every_contract_is_within_its_bound_and_in_the_language() {
         let path = tool.path();
         for full in [false, true] {
             let told = index.describe(&[&path], full);
-            assert!(full || tokens(&told) <= 400, "{} tokens\n{told}", tokens(&told));
+            assert!(
+                full || tokens(&told) <= 400,
+                "{} tokens\n{told}",
+                tokens(&told)
+            );
             assert!(!full || !told.contains("\n// left out"), "{told}");
             shortened += usize::from(!full && told.contains("\n// left out"));
             let source = SourceFile::new("contract.plan", told.clone());
@@ -76,5 +86,8 @@ fn every_contract_is_within_its_bound_and_in_the_language() {
             assert!(wrong.is_empty(), "{wrong:?}\n{told}");
         }
     }
-    assert!((20..tools.len() / 3).contains(&shortened), "{shortened} are shortened");
+    assert!(
+        (20..tools.len() / 3).contains(&shortened),
+        "{shortened} are shortened"
+    );
 }

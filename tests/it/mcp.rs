@@ -398,7 +398,8 @@ fn written(name: &str) -> Option<Vec<Json>> {
 
 #[test]
 fn plain_words_find_the_tool_that_is_meant() {
-    let (Some(tools), Some(queries)) = (offered("tools-45.json", "schema"), written("queries.json"))
+    let (Some(tools), Some(queries)) =
+        (offered("tools-45.json", "schema"), written("queries.json"))
     else {
         return;
     };
@@ -411,7 +412,8 @@ fn plain_words_find_the_tool_that_is_meant() {
         let number = |count: usize| f64::from(u32::try_from(count).unwrap());
         let share = |most: usize| {
             let first: Vec<String> = found.iter().take(most).map(|tool| tool.path()).collect();
-            let is_found = |label: &&Json| first.contains(&text(&label["tool_id"]).replace(':', "."));
+            let is_found =
+                |label: &&Json| first.contains(&text(&label["tool_id"]).replace(':', "."));
             number(wanted.iter().filter(is_found).count()) / number(wanted.len() * queries.len())
         };
         recall += share(5);

@@ -45,7 +45,10 @@ async fn a_run_that_has_completed_tells_its_reply_and_how_many_calls_it_made() {
         "calls": { "read": 1, "effect": 4 },
     });
     assert_eq!(serde_json::from_str::<Json>(&told).unwrap(), expected);
-    assert!(tokens(&told) - tokens(&expected["reply"].to_string()) <= 60, "{told}");
+    assert!(
+        tokens(&told) - tokens(&expected["reply"].to_string()) <= 60,
+        "{told}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -56,7 +59,10 @@ async fn a_long_reply_is_shortened_and_the_cut_is_listed() {
     let told: Json = serde_json::from_str(&told).unwrap();
     let kept = told["reply"]["entries"].as_array().unwrap().len();
     assert!(kept > 100, "{kept}");
-    assert_eq!(told["cut"], json!([{ "path": "/entries", "kept": kept, "of": 5000 }]));
+    assert_eq!(
+        told["cut"],
+        json!([{ "path": "/entries", "kept": kept, "of": 5000 }])
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,7 +92,10 @@ async fn what_nobody_knows_is_to_be_looked_at_first() {
     let lost = ran("step one = a.make() step end = a.lost()").await;
     let told = failure(&lost.outcome);
     assert!(told.contains("\nunknown: end\nstays: one\n"), "{told}");
-    assert!(told.contains("\nFirst look whether what is unknown has happened"), "{told}");
+    assert!(
+        told.contains("\nFirst look whether what is unknown has happened"),
+        "{told}"
+    );
     // Caught is not known.
     let caught = ran("step one = a.lost() recover unknown_outcome => 0 step end = a.bad()").await;
     let told = failure(&caught.outcome);
@@ -105,5 +114,8 @@ async fn a_failure_is_short_however_much_was_done() {
     );
     let told = failure(&ran(&body).await.outcome);
     assert!(tokens(&told) <= 300, "{} tokens\n{told}", tokens(&told));
-    assert!(told.contains("done: 0 reads, 90 effects\n") && told.contains(" more\n"), "{told}");
+    assert!(
+        told.contains("done: 0 reads, 90 effects\n") && told.contains(" more\n"),
+        "{told}"
+    );
 }

@@ -137,7 +137,10 @@ impl Display for Written<'_, Field> {
         let field = self.part;
         let (ty, required) = (self.other(&field.ty), field.required);
         write_name(f, &field.name)?;
-        if self.names.is_some_and(|names| names.contains_key(&field.ty)) {
+        if self
+            .names
+            .is_some_and(|names| names.contains_key(&field.ty))
+        {
             return write!(f, "{}: {ty}", if required { "" } else { "?" });
         }
         match (required, &field.ty) {

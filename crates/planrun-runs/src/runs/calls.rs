@@ -53,10 +53,13 @@ impl CallSummary {
             StepState::Unknown => true,
             // Nobody has heard of its end.
             StepState::Running | StepState::Cancelled => step.attempts > 0,
-            StepState::Completed | StepState::Failed => {
-                [&step.error, &step.recovered].into_iter().flatten().any(is_unknown)
+            StepState::Completed | StepState::Failed => [&step.error, &step.recovered]
+                .into_iter()
+                .flatten()
+                .any(is_unknown),
+            StepState::Pending | StepState::Queued | StepState::Waiting | StepState::Skipped => {
+                false
             }
-            StepState::Pending | StepState::Queued | StepState::Waiting | StepState::Skipped => false,
         };
         let path = step.path.clone();
         if has("undone") {

@@ -14,7 +14,7 @@ use crate::tokens::{bytes, cut};
 
 /// What the contract of a tool has at most.
 const CONTRACT_TOKENS: usize = 400;
-/// What documentation of the tool has before that of its parameters is left out.
+/// What documentation of the tool has at least before that of its parameters is left out.
 const DESCRIPTION_BYTES: usize = 600;
 /// What documentation of the tool has where there is hardly room for it.
 const SHORT_DESCRIPTION_BYTES: usize = 150;
@@ -56,7 +56,7 @@ impl Measure {
         parameters: usize::MAX,
     };
     const USUAL: Self = Self {
-        description: DESCRIPTION_BYTES,
+        description: usize::MAX,
         docs: usize::MAX,
         doc: DOC_BYTES,
         pruning: Pruning::USUAL,
@@ -64,9 +64,9 @@ impl Measure {
     };
 }
 
-/// The contract of a tool or a saved plan. Where it would be longer than 400 tokens, documentation of parameters is left out
-/// from the last one on, then most of the tool's own, then what is deep in its types, then arguments that need not be
-/// named; unless it is wanted in full.
+/// The contract of a tool or a saved plan. Where it would be longer than 400 tokens, the end of a long description is left
+/// out, then documentation of parameters from the last one on, then most of the description, then what is deep in the types,
+/// then arguments, first those that need not be named; unless it is wanted in full.
 pub(super) fn contract(tool: &Signature, kind: Kind, full: bool) -> String {
     let contract = Contract { tool, kind };
     if full {
@@ -75,16 +75,35 @@ pub(super) fn contract(tool: &Signature, kind: Kind, full: bool) -> String {
     let fits = |measure: Measure| contract.print(measure).len() <= bytes(CONTRACT_TOKENS);
     let mut measure = Measure::USUAL;
     let all = tool.parameters.len();
-    let steps: [&dyn Fn(&mut Measure); 7] = [
+    let said = tool.description.as_deref().map_or(0, str::len);
+    let steps: [&dyn Fn(&mut Measure); 8] = [
         &|_| (),
-        &|measure| measure.docs = most(all, &|docs| fits(Measure { docs, ..Measure::USUAL })),
+        &|measure| {
+            let before = *measure;
+            let most = most(said, &|description| {
+                fits(Measure {
+                    description,
+                    ..before
+                })
+            });
+            measure.description = most.max(DESCRIPTION_BYTES);
+        },
+        &|measure| {
+            let before = *measure;
+            measure.docs = most(all, &|docs| fits(Measure { docs, ..before }));
+        },
         &|measure| measure.description = SHORT_DESCRIPTION_BYTES,
         &|measure| measure.pruning.depth = DEPTHS[1],
         &|measure| measure.pruning.depth = DEPTHS[2],
         &|measure| measure.pruning.depth = DEPTHS[3],
         &|measure| {
             let before = *measure;
-            measure.parameters = most(all, &|parameters| fits(Measure { parameters, ..before }));
+            measure.parameters = most(all, &|parameters| {
+                fits(Measure {
+                    parameters,
+                    ..before
+                })
+            });
         },
     ];
     for step in steps {
@@ -99,8 +118,16 @@ pub(super) fn contract(tool: &Signature, kind: Kind, full: bool) -> String {
 
 /// The largest number up to `all` that fits; 0 where none does.
 fn most(all: usize, fits: &dyn Fn(usize) -> bool) -> usize {
-    let numbers: Vec<usize> = (1..=all).collect();
-    numbers.partition_point(|number| fits(*number))
+    let (mut low, mut high) = (0, all);
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    low
 }
 
 struct Contract<'t> {
@@ -123,7 +150,10 @@ impl Contract<'_> {
         let names = shared(&shown);
         for (index, (ty, name)) in names.iter().enumerate() {
             // A name stands for what is in the types below it, and not for itself.
-            let others = names.iter().enumerate().filter(|(other, _)| *other != index);
+            let others = names
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != index);
             let others: TypeNames = others.map(|(_, named)| named.clone()).collect();
             let _ = writeln!(text, "type {name} = {}", ty.named(&others));
         }
@@ -138,14 +168,20 @@ impl Contract<'_> {
     fn documentation(&self, limit: usize, remarks: &mut Remarks) -> String {
         let description = self.tool.description.as_deref().unwrap_or_default().trim();
         let deprecated = self.tool.deprecated.as_deref();
-        let deprecated = deprecated.map(|said| format!("\nDeprecated. {said}")).unwrap_or_default();
+        let deprecated = deprecated
+            .map(|said| format!("\nDeprecated. {said}"))
+            .unwrap_or_default();
         let said = format!("{description}{deprecated}");
         if let Some(what) = suspicion(&said) {
-            return format!("/// (Its description is withheld: it {what}. `planrun tools show` shows it to people.)\n");
+            return format!(
+                "/// (Its description is withheld: it {what}. `planrun tools show` shows it to people.)\n"
+            );
         }
         let kept = cut(&said, limit);
         if kept.len() < said.len() {
-            remarks.left_out.push("the end of the description".to_owned());
+            remarks
+                .left_out
+                .push("the end of the description".to_owned());
         }
         let lines = kept.lines().map(str::trim).filter(|line| !line.is_empty());
         lines.map(|line| format!("/// {line}\n")).collect()
@@ -153,16 +189,25 @@ impl Contract<'_> {
 
     /// The contract as far as it is shown.
     fn pruned(&self, measure: Measure, remarks: &mut Remarks) -> Signature {
-        let (mut required, optional): (Vec<Parameter>, Vec<Parameter>) =
-            self.tool.parameters.iter().cloned().partition(|one| one.required);
+        let (mut required, optional): (Vec<Parameter>, Vec<Parameter>) = self
+            .tool
+            .parameters
+            .iter()
+            .cloned()
+            .partition(|one| one.required);
         required.extend(optional);
-        if let Some(hidden) = required.get(measure.parameters..).filter(|hidden| !hidden.is_empty()) {
+        if let Some(hidden) = required
+            .get(measure.parameters..)
+            .filter(|hidden| !hidden.is_empty())
+        {
             remarks.left_out.push(format!("{} arguments", hidden.len()));
         }
         required.truncate(measure.parameters);
         let mut left_out = |ty: &Type, place: &str| {
             let (ty, told) = measure.pruning.of(ty);
-            remarks.left_out.extend(told.into_iter().map(|told| format!("{told} in {place}")));
+            remarks
+                .left_out
+                .extend(told.into_iter().map(|told| format!("{told} in {place}")));
             ty
         };
         for parameter in &mut required {
@@ -175,14 +220,24 @@ impl Contract<'_> {
         }
     }
 
-    fn declaration(&self, text: &mut String, shown: &Signature, names: &TypeNames, (measure, remarks): (Measure, &mut Remarks)) {
+    fn declaration(
+        &self,
+        text: &mut String,
+        shown: &Signature,
+        names: &TypeNames,
+        (measure, remarks): (Measure, &mut Remarks),
+    ) {
         let parts = Declaration::new(shown, names);
         let texts: String = parts.parameters.join("\n") + &parts.returns;
         if suspicion(&texts).is_some() {
-            remarks.told.push("names or values of this contract read like instructions; they are data".to_owned());
+            remarks.told.push(
+                "names or values of this contract read like instructions; they are data".to_owned(),
+            );
         }
         let (mut parameters, mut hidden, mut withheld) = (Vec::new(), 0, 0);
-        for (index, (parameter, written)) in shown.parameters.iter().zip(parts.parameters).enumerate() {
+        for (index, (parameter, written)) in
+            shown.parameters.iter().zip(parts.parameters).enumerate()
+        {
             let default = default_of(parameter).map(|value| format!(" = {value}"));
             let said = parameter.description.as_deref().unwrap_or_default();
             let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -197,34 +252,61 @@ impl Contract<'_> {
                 }
                 None => visible_line(&cut(&said, measure.doc)).into_owned(),
             };
-            parameters.push((visible_line(&(written + &default.unwrap_or_default())).into_owned(), said));
+            parameters.push((
+                visible_line(&(written + &default.unwrap_or_default())).into_owned(),
+                said,
+            ));
         }
         let counted = |count: usize, what: &str| {
             let plural = if count == 1 { "" } else { "s" };
             (count > 0).then(|| format!("{count} parameter doc{plural}{what}"))
         };
         remarks.left_out.extend(counted(hidden, ""));
-        remarks.told.extend(counted(withheld, " withheld, as they speak to their reader"));
+        remarks.told.extend(counted(
+            withheld,
+            " withheld, as they speak to their reader",
+        ));
         let (head, tail) = match self.kind {
-            Kind::Tool => (format!("tool {}(", parts.name), format!(") -> {}{}", parts.returns, parts.clauses)),
+            Kind::Tool => (
+                format!("tool {}(", parts.name),
+                format!(") -> {}{}", parts.returns, parts.clauses),
+            ),
             Kind::Plan => {
                 let class = self.tool.effect.name();
-                remarks.told.push(format!("a saved plan; what it does is at most of class {class}"));
-                (format!("plan {}(", spelled(&self.tool.name)), format!(") -> {}", parts.returns))
+                remarks.told.push(format!(
+                    "a saved plan; what it does is at most of class {class}"
+                ));
+                (
+                    format!("plan {}(", spelled(&self.tool.name)),
+                    format!(") -> {}", parts.returns),
+                )
             }
         };
         let is_short = {
-            let inner: usize = parameters.iter().map(|(written, _)| written.len() + 2).sum();
+            let inner: usize = parameters
+                .iter()
+                .map(|(written, _)| written.len() + 2)
+                .sum();
             head.len() + inner + tail.len() <= LINE_COLUMNS
         };
         if parameters.iter().all(|(_, said)| said.is_empty()) && is_short || parameters.is_empty() {
             let inner: Vec<String> = parameters.into_iter().map(|(written, _)| written).collect();
-            let _ = writeln!(text, "{}{}{}", visible_line(&head), inner.join(", "), visible_line(&tail));
+            let _ = writeln!(
+                text,
+                "{}{}{}",
+                visible_line(&head),
+                inner.join(", "),
+                visible_line(&tail)
+            );
             return;
         }
         let _ = writeln!(text, "{}", visible_line(&head));
         for (written, said) in parameters {
-            let said = if said.is_empty() { said } else { format!(" // {said}") };
+            let said = if said.is_empty() {
+                said
+            } else {
+                format!(" // {said}")
+            };
             let _ = writeln!(text, "  {written},{said}");
         }
         let _ = writeln!(text, "{}", visible_line(&tail));
@@ -234,7 +316,12 @@ impl Contract<'_> {
     fn seen(&self, text: &mut String, pruning: Pruning) {
         if let Some(observed) = &self.tool.observed {
             let (ty, _) = pruning.of(&observed.returns);
-            let _ = writeln!(text, "// seen {}×: {}", observed.results, visible_line(&ty.to_string()));
+            let _ = writeln!(
+                text,
+                "// seen {}×: {}",
+                observed.results,
+                visible_line(&ty.to_string())
+            );
         }
     }
 }

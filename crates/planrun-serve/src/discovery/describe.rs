@@ -21,9 +21,13 @@ impl Index {
     #[must_use]
     pub fn describe(&self, names: &[impl AsRef<str>], full: bool) -> String {
         let shown = names.iter().take(MAX_NAMES);
-        let mut parts: Vec<String> = shown.map(|name| self.one(name.as_ref().trim(), full)).collect();
+        let mut parts: Vec<String> = shown
+            .map(|name| self.one(name.as_ref().trim(), full))
+            .collect();
         if let Some(more) = names.len().checked_sub(MAX_NAMES).filter(|more| *more > 0) {
-            parts.push(format!("{more} more names; {MAX_NAMES} are described at once\n"));
+            parts.push(format!(
+                "{more} more names; {MAX_NAMES} are described at once\n"
+            ));
         }
         if parts.is_empty() {
             parts.push("name tools, namespaces, saved plans or language/TOPIC\n".to_owned());
@@ -72,10 +76,14 @@ impl Index {
         let near = if near.is_empty() {
             "search finds tools by plain words".to_owned()
         } else {
-            let spelled_path = |path: &String| path.split('.').map(spelled).collect::<Vec<_>>().join(".");
+            let spelled_path =
+                |path: &String| path.split('.').map(spelled).collect::<Vec<_>>().join(".");
             let near: Vec<String> = near.iter().map(spelled_path).collect();
             format!("nearest: {}", near.join(", "))
         };
-        format!("{}\n", visible_line(&format!("there is no `{name}`; {near}")))
+        format!(
+            "{}\n",
+            visible_line(&format!("there is no `{name}`; {near}"))
+        )
     }
 }

@@ -14,15 +14,20 @@ const MEAN_TOKENS: usize = 35;
 /// Characters of a first sentence.
 const SENTENCE_CHARACTERS: usize = 100;
 /// Bytes of a name with its arguments, and of a first sentence: the wider ones where all lines together have room for them.
-const WIDTHS: [(usize, usize); 9] = [
+const WIDTHS: [(usize, usize); 14] = [
     (110, 300),
     (110, 130),
-    (100, 110),
-    (90, 90),
-    (80, 75),
-    (70, 60),
-    (60, 45),
-    (50, 24),
+    (100, 120),
+    (90, 110),
+    (85, 100),
+    (80, 90),
+    (75, 80),
+    (70, 70),
+    (65, 60),
+    (60, 50),
+    (55, 40),
+    (50, 30),
+    (40, 20),
     (0, 0),
 ];
 
@@ -89,9 +94,9 @@ impl<'t> Hit<'t> {
     }
 }
 
-/// A line for each, as wide as all of them together may be.
-pub(super) fn lines(hits: &[Hit<'_>]) -> String {
-    let room = bytes(MEAN_TOKENS * hits.len());
+/// A line for each, as wide as all of them together may be, with what stands below them.
+pub(super) fn lines(hits: &[Hit<'_>], below: &str) -> String {
+    let room = bytes(MEAN_TOKENS * hits.len()).saturating_sub(below.len());
     let print = |width: (usize, usize)| -> String {
         let lines = hits.iter().map(|hit| hit.line(width) + "\n");
         lines.collect()
@@ -103,5 +108,5 @@ pub(super) fn lines(hits: &[Hit<'_>]) -> String {
             break;
         }
     }
-    text
+    text + below
 }

@@ -40,7 +40,10 @@ pub(super) fn page(name: &str) -> Option<String> {
         return Some(page.text.clone());
     }
     if let Ok(code) = code_named(topic) {
-        return Some(format!("{} ({})\n\n{}", code.name, code.severity, code.page));
+        return Some(format!(
+            "{} ({})\n\n{}",
+            code.name, code.severity, code.page
+        ));
     }
     let known = PAGES.iter().map(|page| page.topic.as_str());
     let known = known.chain(codes::all().map(|code| code.name));
@@ -120,7 +123,11 @@ pub(super) fn sections(document: &str) -> Vec<String> {
             sections.push(String::new());
         }
         if let Some(section) = sections.last_mut() {
-            section.push_str(&if in_code { line.to_owned() } else { without_targets(line) });
+            section.push_str(&if in_code {
+                line.to_owned()
+            } else {
+                without_targets(line)
+            });
             section.push('\n');
         }
     }

@@ -41,7 +41,10 @@ impl Index {
                 nothing + &self.listed(&own, limit)
             }
             None if asked.is_empty() => self.namespaces(query),
-            None => format!("nothing speaks of that; there is\n{}", self.namespaces(query)),
+            None => format!(
+                "nothing speaks of that; there is\n{}",
+                self.namespaces(query)
+            ),
         }
     }
 
@@ -51,11 +54,11 @@ impl Index {
         let hits: Vec<Hit<'_>> = shown
             .map(|tool| Hit::new(tool, self.is_plan(tool)))
             .collect();
-        let text = lines(&hits);
-        match tools.len() - hits.len() {
-            0 => text,
-            more => format!("{text}… {more} more; narrow it or raise limit\n"),
-        }
+        let below = match tools.len() - hits.len() {
+            0 => String::new(),
+            more => format!("… {more} more; narrow it or raise limit\n"),
+        };
+        lines(&hits, &below)
     }
 
     fn unknown_namespace(&self, wanted: &str) -> String {
@@ -68,25 +71,44 @@ impl Index {
 
     /// The namespaces with how much is in each: those whose name is near to a word first, then the largest.
     fn namespaces(&self, words: &str) -> String {
-        let is_near = |name: &str| words.split_whitespace().any(|word| closest(word, [name]).is_some());
+        let is_near = |name: &str| {
+            words
+                .split_whitespace()
+                .any(|word| closest(word, [name]).is_some())
+        };
         let mut known: Vec<(bool, usize, &str)> = self
             .by_namespace
             .iter()
             .map(|(name, tools)| (is_near(name), tools.len(), &**name))
             .collect();
         known.sort_by(|one, other| {
-            let key = |(is_near, tools, name): &(bool, usize, &str)| (!is_near, usize::MAX - tools, (*name).to_owned());
+            let key = |(is_near, tools, name): &(bool, usize, &str)| {
+                (!is_near, usize::MAX - tools, (*name).to_owned())
+            };
             key(one).cmp(&key(other))
         });
         let shown = known.iter().take(MAX_NAMESPACES);
         let mut text: String = shown
-            .map(|(_, tools, name)| format!("{}: {}\n", visible_line(&spelled(name)), counted(*tools, "tool")))
+            .map(|(_, tools, name)| {
+                format!(
+                    "{}: {}\n",
+                    visible_line(&spelled(name)),
+                    counted(*tools, "tool")
+                )
+            })
             .collect();
-        if let Some(more) = known.len().checked_sub(MAX_NAMESPACES).filter(|more| *more > 0) {
+        if let Some(more) = known
+            .len()
+            .checked_sub(MAX_NAMESPACES)
+            .filter(|more| *more > 0)
+        {
             text.push_str(&format!("… {more} more namespaces\n"));
         }
         if !self.plans.is_empty() {
-            text.push_str(&format!("{PLANS}: {}\n", counted(self.plans.len(), "saved plan")));
+            text.push_str(&format!(
+                "{PLANS}: {}\n",
+                counted(self.plans.len(), "saved plan")
+            ));
         }
         if text.is_empty() {
             text.push_str("no tool and no saved plan: planrun.yaml names where tools come from\n");

@@ -104,7 +104,9 @@ impl Left {
             (self.rests, "kinds of further fields"),
         ];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-        parts.map(|(count, what)| format!("{count} {what}")).collect()
+        parts
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect()
     }
 }
 
@@ -120,7 +122,9 @@ pub(super) fn shared(tool: &Signature) -> Vec<(Type, String)> {
     let named = twice.map(|found| {
         let stem = capitalized(&found.place);
         let numbered = (2..).map(|number| format!("{stem}{number}"));
-        let name = std::iter::once(stem.clone()).chain(numbered).find(|name| !taken.contains(name));
+        let name = std::iter::once(stem.clone())
+            .chain(numbered)
+            .find(|name| !taken.contains(name));
         let name = name.unwrap_or_default();
         taken.insert(name.clone());
         (found.ty.clone(), name)
@@ -144,7 +148,8 @@ struct Found<'t> {
 impl<'t> Known<'t> {
     /// Takes a type into account; what is in one that was seen before counts once.
     fn visit(&mut self, ty: &'t Type, place: &str) {
-        let is_large = matches!(ty, Type::Object(_) | Type::Union(_)) && ty.to_string().len() >= NAMED_BYTES;
+        let is_large =
+            matches!(ty, Type::Object(_) | Type::Union(_)) && ty.to_string().len() >= NAMED_BYTES;
         if is_large {
             let next = self.types.len();
             let known = *self.places.entry(ty).or_insert(next);

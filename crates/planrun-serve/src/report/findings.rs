@@ -24,7 +24,12 @@ const MAX_NAMES: usize = 8;
 /// there are.
 #[must_use]
 pub fn findings(reports: &[FileReport]) -> String {
-    let Summary { errors, warnings, notes, .. } = Summary::of(reports);
+    let Summary {
+        errors,
+        warnings,
+        notes,
+        ..
+    } = Summary::of(reports);
     let counts = [(errors, "error"), (warnings, "warning"), (notes, "note")];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts
@@ -40,7 +45,11 @@ pub fn findings(reports: &[FileReport]) -> String {
         Severity::Warning => 1,
         Severity::Note => 2,
     });
-    let several = reports.iter().filter(|report| !report.diagnostics.is_empty()).count() > 1;
+    let several = reports
+        .iter()
+        .filter(|report| !report.diagnostics.is_empty())
+        .count()
+        > 1;
     let mut told = 0;
     for (report, found) in found.iter().take(MAX_FINDINGS) {
         let line = line(&report.source, found, several);
@@ -59,7 +68,11 @@ pub fn findings(reports: &[FileReport]) -> String {
 /// `line:col error[code] message; expected …; actual …; fix: …`, and the line as it has to be.
 fn line(source: &SourceFile, found: &Diagnostic, has_file: bool) -> String {
     let at = source.position(found.span.start);
-    let file = if has_file { format!("{}:", source.name()) } else { String::new() };
+    let file = if has_file {
+        format!("{}:", source.name())
+    } else {
+        String::new()
+    };
     let mut text = format!(
         "{file}{}:{} {}[{}] {}",
         at.line, at.column, found.severity, found.code.name, found.message
@@ -70,7 +83,10 @@ fn line(source: &SourceFile, found: &Diagnostic, has_file: bool) -> String {
     let facts = [
         ("expected ", found.expected.as_deref()),
         ("actual ", found.actual.as_deref()),
-        ("available ", Some(&*names).filter(|names| !names.is_empty())),
+        (
+            "available ",
+            Some(&*names).filter(|names| !names.is_empty()),
+        ),
         ("fix: ", title.or(found.help.as_deref())),
     ];
     for (word, fact) in facts {
@@ -80,7 +96,11 @@ fn line(source: &SourceFile, found: &Diagnostic, has_file: bool) -> String {
     }
     let mut line = cut(&visible_line(&text), FINDING_BYTES).into_owned() + "\n";
     if let Some(corrected) = corrected(source, found) {
-        let _ = writeln!(line, "  {}", cut(&visible_line(corrected.trim()), LINE_BYTES));
+        let _ = writeln!(
+            line,
+            "  {}",
+            cut(&visible_line(corrected.trim()), LINE_BYTES)
+        );
     }
     line
 }
@@ -128,7 +148,11 @@ mod tests {
     #[test]
     fn there_are_never_too_many_and_errors_come_first() {
         let found = |index: usize| {
-            let mut found = Diagnostic::new(&UNKNOWN_NAME, Span::at(index), "x\u{202e}\n".repeat(1 + index * 7));
+            let mut found = Diagnostic::new(
+                &UNKNOWN_NAME,
+                Span::at(index),
+                "x\u{202e}\n".repeat(1 + index * 7),
+            );
             if index % 2 == 0 {
                 found.severity = Severity::Note;
             }
@@ -142,7 +166,10 @@ mod tests {
             assert!(!told.contains('\u{202e}'));
             if count > MAX_FINDINGS {
                 let shown = lines - 2;
-                assert!(told.ends_with(&format!("… {} more; correct these first\n", count - shown)), "{told}");
+                assert!(
+                    told.ends_with(&format!("… {} more; correct these first\n", count - shown)),
+                    "{told}"
+                );
                 assert!(!told.contains("note["), "{told}");
             }
         }

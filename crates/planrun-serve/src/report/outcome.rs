@@ -52,20 +52,38 @@ pub fn failure(outcome: &Outcome) -> String {
         } else {
             format!(" at {}", cut(&visible_line(&error.step), PLACE_BYTES))
         };
-        let place = error.place.as_deref().map(|place| format!(" ({})", cut(&visible_line(place), PLACE_BYTES)));
+        let place = error
+            .place
+            .as_deref()
+            .map(|place| format!(" ({})", cut(&visible_line(place), PLACE_BYTES)));
         let message = visible_line(&error.message);
         let message = cut(&message, MESSAGE_BYTES);
-        let _ = write!(report, "{step}: {}: {message}{}", error.class, place.unwrap_or_default());
+        let _ = write!(
+            report,
+            "{step}: {}: {message}{}",
+            error.class,
+            place.unwrap_or_default()
+        );
     }
     let _ = write!(report, "\ndone: {reads} reads, {effects} effects\n");
-    for (word, paths) in [("undone", &undone), ("unknown", &unknown), ("stays", &stays)] {
+    for (word, paths) in [
+        ("undone", &undone),
+        ("unknown", &unknown),
+        ("stays", &stays),
+    ] {
         let _ = writeln!(report, "{word}: {}", list(paths));
     }
     if let Some(error) = outcome.not_undone.first() {
-        let _ = writeln!(report, "not undone: {}", cut(&visible_line(&error.message), LIST_BYTES));
+        let _ = writeln!(
+            report,
+            "not undone: {}",
+            cut(&visible_line(&error.message), LIST_BYTES)
+        );
     }
     if !unknown.is_empty() {
-        report.push_str("First look whether what is unknown has happened: nothing repeats it by itself.\n");
+        report.push_str(
+            "First look whether what is unknown has happened: nothing repeats it by itself.\n",
+        );
     }
     report.push_str(&match outcome.state {
         RunState::Running | RunState::Paused => format!("It goes on once it can: runs(id: \"{run}\") tells.\n"),

@@ -8,7 +8,7 @@ use planrun_lang::value::shortened;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use super::json::{length, width};
+use super::json::{length, text_length, width};
 use super::{DEFAULT_RESULT_TOKENS, MAX_RESULT_TOKENS};
 use crate::tokens::bytes;
 
@@ -96,7 +96,10 @@ impl Shortened {
     pub(super) fn into_fields(self, name: &str, fields: &mut Map<String, Json>) {
         fields.insert(name.to_owned(), self.value);
         if !self.cuts.is_empty() {
-            let cuts = self.cuts.iter().map(|cut| serde_json::to_value(cut).unwrap_or_default());
+            let cuts = self
+                .cuts
+                .iter()
+                .map(|cut| serde_json::to_value(cut).unwrap_or_default());
             fields.insert("cut".to_owned(), cuts.collect());
         }
     }
@@ -107,8 +110,15 @@ impl Shortened {
 ///
 /// # Errors
 /// [`NoSuchPlace`] where nothing stands there.
-pub fn at(value: &Json, path: &str, from: usize, max_tokens: Option<usize>) -> Result<Part, NoSuchPlace> {
-    let found = value.pointer(path).ok_or_else(|| NoSuchPlace::at(value, path))?;
+pub fn at(
+    value: &Json,
+    path: &str,
+    from: usize,
+    max_tokens: Option<usize>,
+) -> Result<Part, NoSuchPlace> {
+    let found = value
+        .pointer(path)
+        .ok_or_else(|| NoSuchPlace::at(value, path))?;
     let mut part = Part {
         value: Json::Null,
         next: None,
@@ -180,13 +190,19 @@ fn limit(max_tokens: Option<usize>) -> usize {
 /// What a cut of a value takes in the list, at most.
 fn listed(value: &Json, path: &str) -> usize {
     let path: usize = path.chars().map(width).sum();
-    let digits = |count: usize| count.checked_ilog10().map_or(1, |digits| digits as usize + 1);
-    CUT_BYTES + path + match value {
-        Json::String(text) => FROM_BYTES + 3 * digits(text.len()),
-        Json::Array(elements) => 2 * digits(elements.len()),
-        Json::Object(fields) => 2 * digits(fields.len()),
-        Json::Null | Json::Bool(_) | Json::Number(_) => 0,
-    }
+    let digits = |count: usize| {
+        count
+            .checked_ilog10()
+            .map_or(1, |digits| digits as usize + 1)
+    };
+    CUT_BYTES
+        + path
+        + match value {
+            Json::String(text) => FROM_BYTES + 3 * digits(text.len()),
+            Json::Array(elements) => 2 * digits(elements.len()),
+            Json::Object(fields) => 2 * digits(fields.len()),
+            Json::Null | Json::Bool(_) | Json::Number(_) => 0,
+        }
 }
 
 /// A value in at most so many bytes, the cuts in it included; nothing where that cannot be.
@@ -218,7 +234,15 @@ fn insert(cuts: &mut Vec<Cut>, place: usize, path: &str, (kept, of): (usize, usi
     if kept < of {
         let path = path.to_owned();
         let from = None;
-        cuts.insert(place, Cut { path, kept, of, from });
+        cuts.insert(
+            place,
+            Cut {
+                path,
+                kept,
+                of,
+                from,
+            },
+        );
     }
 }
 
@@ -227,7 +251,10 @@ fn fit_text(text: &str, path: &str, room: usize, cuts: &mut Vec<Cut>) -> Option<
     let room = room.checked_sub(GAP.len() + 2)?;
     let begin = head(text.chars(), room.div_ceil(2) + 2);
     let used: usize = begin.chars().map(width).sum();
-    let end: String = head(text.chars().rev(), room - used + 2).chars().rev().collect();
+    let end: String = head(text.chars().rev(), room - used + 2)
+        .chars()
+        .rev()
+        .collect();
     let shown = begin.chars().count();
     cuts.push(Cut {
         path: path.to_owned(),
@@ -288,7 +315,9 @@ fn level(shares: &[Share], room: usize) -> (usize, usize) {
     let count = shares.iter().take_while(fits).count();
     let shown = shares.get(..count).unwrap_or_default();
     let taken = |level: usize| -> usize {
-        let each = shown.iter().map(|share| share.around + level.clamp(share.least, share.whole));
+        let each = shown
+            .iter()
+            .map(|share| share.around + level.clamp(share.least, share.whole));
         each.sum()
     };
     let (mut low, mut high) = (0, room);
@@ -304,13 +333,21 @@ fn level(shares: &[Share], room: usize) -> (usize, usize) {
 }
 
 /// The fields that fit, the first ones.
-fn fit_fields(fields: &[(&String, &Json)], path: &str, room: usize, cuts: &mut Vec<Cut>) -> Option<Map<String, Json>> {
+fn fit_fields(
+    fields: &[(&String, &Json)],
+    path: &str,
+    room: usize,
+    cuts: &mut Vec<Cut>,
+) -> Option<Map<String, Json>> {
     let room = room.checked_sub(2)?;
-    let inner: Vec<String> = fields.iter().map(|(name, _)| format!("{path}/{}", pointed(name))).collect();
+    let inner: Vec<String> = fields
+        .iter()
+        .map(|(name, _)| format!("{path}/{}", pointed(name)))
+        .collect();
     let shares = fields.iter().zip(&inner);
     let shares: Vec<Share> = shares
         .map(|((name, value), path)| {
-            let around = length(name, room).map_or(room + 1, |name| name + 2);
+            let around = text_length(name, room).map_or(room + 1, |name| name + 2);
             Share::new(value, path, around, room)
         })
         .collect();
@@ -324,9 +361,17 @@ fn fit_fields(fields: &[(&String, &Json)], path: &str, room: usize, cuts: &mut V
 }
 
 /// The elements that fit, the first ones; the number of the first is told with the path.
-fn fit_list(elements: &[Json], (path, first): (&str, usize), room: usize, cuts: &mut Vec<Cut>) -> Option<Vec<Json>> {
+fn fit_list(
+    elements: &[Json],
+    (path, first): (&str, usize),
+    room: usize,
+    cuts: &mut Vec<Cut>,
+) -> Option<Vec<Json>> {
     let room = room.checked_sub(2)?;
-    let paths: Vec<String> = (first..).take(SHARING).map(|index| format!("{path}/{index}")).collect();
+    let paths: Vec<String> = (first..)
+        .take(SHARING)
+        .map(|index| format!("{path}/{index}"))
+        .collect();
     let sharing = elements.iter().zip(&paths);
     let shares: Vec<Share> = sharing
         .clone()
@@ -385,7 +430,8 @@ mod tests {
             let names = prop_oneof!["[a-z/~]{0,8}", "[a-z\u{7}\"]{0,600}"];
             prop_oneof![
                 vec(inner.clone(), 0..40).prop_map(Json::from),
-                vec((names, inner), 0..12).prop_map(|fields| Json::Object(fields.into_iter().collect())),
+                vec((names, inner), 0..12)
+                    .prop_map(|fields| Json::Object(fields.into_iter().collect())),
             ]
         })
     }
@@ -395,7 +441,11 @@ mod tests {
         let mut fields = Map::new();
         shortened.clone().into_fields("", &mut fields);
         let text = text(&fields);
-        text.strip_prefix("{\"\":").unwrap().strip_suffix('}').unwrap().to_owned()
+        text.strip_prefix("{\"\":")
+            .unwrap()
+            .strip_suffix('}')
+            .unwrap()
+            .to_owned()
     }
 
     /// Holds a value against the one that it was made of, and gives how many cuts it has met.
@@ -408,23 +458,33 @@ mod tests {
         };
         let inside: usize = match (whole, shown) {
             (Json::Array(whole), Json::Array(shown)) => {
-                assert_eq!(of.map_or((whole.len(), whole.len()), |of| (of.0, of.1)), (shown.len(), whole.len()));
+                assert_eq!(
+                    of.map_or((whole.len(), whole.len()), |of| (of.0, of.1)),
+                    (shown.len(), whole.len())
+                );
                 let pairs = whole.iter().zip(shown).enumerate();
-                pairs.map(|(index, (whole, shown))| inner(&index.to_string(), whole, shown)).sum()
+                pairs
+                    .map(|(index, (whole, shown))| inner(&index.to_string(), whole, shown))
+                    .sum()
             }
             (Json::Object(whole), Json::Object(shown)) => {
-                assert_eq!(of.map_or((whole.len(), whole.len()), |of| (of.0, of.1)), (shown.len(), whole.len()));
+                assert_eq!(
+                    of.map_or((whole.len(), whole.len()), |of| (of.0, of.1)),
+                    (shown.len(), whole.len())
+                );
                 let pairs = whole.iter().zip(shown);
-                let same = |((name, whole), (other, shown)): ((&String, &Json), (&String, &Json))| {
-                    assert_eq!(name, other);
-                    inner(name, whole, shown)
-                };
+                let same =
+                    |((name, whole), (other, shown)): ((&String, &Json), (&String, &Json))| {
+                        assert_eq!(name, other);
+                        inner(name, whole, shown)
+                    };
                 pairs.map(same).sum()
             }
             (Json::String(whole), Json::String(shown)) if of.is_some() => {
                 let (kept, all, from) = of.unwrap();
                 let from = from.unwrap();
-                let (whole, shown): (Vec<char>, Vec<char>) = (whole.chars().collect(), shown.chars().collect());
+                let (whole, shown): (Vec<char>, Vec<char>) =
+                    (whole.chars().collect(), shown.chars().collect());
                 assert_eq!((all, kept + 1), (whole.len(), shown.len()));
                 assert!(kept < all);
                 assert_eq!(shown[..from], whole[..from]);
@@ -481,14 +541,29 @@ mod tests {
 
     #[test]
     fn what_is_small_beside_what_is_large_stays_whole() {
-        let ticket = |id: usize| json!({ "id": id, "title": "A printer", "body": "x".repeat(id * 900) });
+        let ticket =
+            |id: usize| json!({ "id": id, "title": "A printer", "body": "x".repeat(id * 900) });
         let value = json!({ "total": 40, "tickets": (0..40).map(ticket).collect::<Vec<_>>(), "next": null });
         let shown = shorten(&value, Some(500));
-        assert_eq!((&shown.value["total"], &shown.value["next"]), (&json!(40), &Json::Null));
+        assert_eq!(
+            (&shown.value["total"], &shown.value["next"]),
+            (&json!(40), &Json::Null)
+        );
         let tickets = shown.value["tickets"].as_array().unwrap();
-        assert_eq!((tickets.len(), &tickets[3]["title"]), (4, &json!("A printer")));
+        assert_eq!(
+            (tickets.len(), &tickets[3]["title"]),
+            (4, &json!("A printer"))
+        );
         let paths: Vec<&str> = shown.cuts.iter().map(|cut| cut.path.as_str()).collect();
-        assert_eq!(paths, ["/tickets", "/tickets/1/body", "/tickets/2/body", "/tickets/3/body"]);
+        assert_eq!(
+            paths,
+            [
+                "/tickets",
+                "/tickets/1/body",
+                "/tickets/2/body",
+                "/tickets/3/body"
+            ]
+        );
         assert_eq!((shown.cuts[0].kept, shown.cuts[0].of), (4, 40));
         let used = tokens(&told(&shown));
         assert!((350..=500).contains(&used), "{used} tokens");
@@ -498,14 +573,32 @@ mod tests {
     fn a_part_tells_where_to_go_on_and_what_is_there() {
         let value = json!({ "tickets": (0..1000).collect::<Vec<_>>(), "a/b": { "text": "word ".repeat(500) } });
         let part = at(&value, "/tickets", 990, None).unwrap();
-        assert_eq!((part.next, part.value), (None, json!([990, 991, 992, 993, 994, 995, 996, 997, 998, 999])));
+        assert_eq!(
+            (part.next, part.value),
+            (
+                None,
+                json!([990, 991, 992, 993, 994, 995, 996, 997, 998, 999])
+            )
+        );
         let part = at(&value, "/a~1b/text", 5, Some(100)).unwrap();
         assert!(part.value.as_str().unwrap().starts_with("word word"));
         assert_eq!(part.of, Some(2500));
         let nowhere = |path: &str| at(&value, path, 0, None).unwrap_err().to_string();
-        assert_eq!(nowhere("/ticket/1"), "there is nothing at `/ticket/1`; `` has the fields tickets, a/b");
-        assert_eq!(nowhere("/tickets/1000"), "there is nothing at `/tickets/1000`; `/tickets` has 1000 elements");
-        assert_eq!(nowhere("/tickets/1/x"), "there is nothing at `/tickets/1/x`; `/tickets/1` has no parts");
-        assert_eq!(nowhere("tickets"), "there is nothing at `tickets`; a path is a JSON Pointer such as /tickets/0/title");
+        assert_eq!(
+            nowhere("/ticket/1"),
+            "there is nothing at `/ticket/1`; `` has the fields tickets, a/b"
+        );
+        assert_eq!(
+            nowhere("/tickets/1000"),
+            "there is nothing at `/tickets/1000`; `/tickets` has 1000 elements"
+        );
+        assert_eq!(
+            nowhere("/tickets/1/x"),
+            "there is nothing at `/tickets/1/x`; `/tickets/1` has no parts"
+        );
+        assert_eq!(
+            nowhere("tickets"),
+            "there is nothing at `tickets`; a path is a JSON Pointer such as /tickets/0/title"
+        );
     }
 }

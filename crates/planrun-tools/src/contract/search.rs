@@ -98,7 +98,8 @@ impl ToolIndex {
             .tools
             .iter()
             .map(|tool| (self.score(tool, &wanted), &tool.tool));
-        let mut found: Vec<(f64, &Arc<Signature>)> = scores.filter(|(score, _)| *score > 0.0).collect();
+        let mut found: Vec<(f64, &Arc<Signature>)> =
+            scores.filter(|(score, _)| *score > 0.0).collect();
         found.sort_by(|(one, first), (other, second)| {
             other
                 .total_cmp(one)
