@@ -184,7 +184,10 @@ impl Contract<'_> {
                 .push("the end of the description".to_owned());
         }
         let lines = kept.lines().map(str::trim).filter(|line| !line.is_empty());
-        lines.map(|line| format!("/// {line}\n")).collect()
+        lines.fold(String::new(), |mut text, line| {
+            let _ = writeln!(text, "/// {line}");
+            text
+        })
     }
 
     /// The contract as far as it is shown.

@@ -1,5 +1,7 @@
 //! One tool or plan on one line: its name, what it takes, what it changes, and the first sentence that is said of it.
 
+use std::fmt::Write as _;
+
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::sema::spelled_name;
 use planrun_lang::types::Signature;
@@ -69,13 +71,13 @@ impl<'t> Hit<'t> {
             let mark = if parameter.required { "" } else { "?" };
             let argument = format!("{comma}{}{mark}", spelled(&parameter.name));
             if line.len() + argument.len() > head {
-                line.push_str(&format!("{comma}… {} more", count - index));
+                let _ = write!(line, "{comma}… {} more", count - index);
                 break;
             }
             line.push_str(&argument);
         }
         let kind = if self.is_plan { " plan" } else { "" };
-        line.push_str(&format!("){kind} {}", tool.effect.name()));
+        let _ = write!(line, "){kind} {}", tool.effect.name());
         let room = bytes(LINE_TOKENS).saturating_sub(line.len() + 2);
         let said = cut(&self.said, said.min(room));
         if !said.is_empty() {

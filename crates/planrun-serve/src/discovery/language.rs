@@ -217,6 +217,8 @@ fn pieces(block: &str, max: usize) -> Vec<String> {
             piece.push('\n');
         }
     }
-    pieces.iter_mut().for_each(|piece| piece.push_str(end));
+    for piece in &mut pieces {
+        piece.push_str(end);
+    }
     pieces
 }

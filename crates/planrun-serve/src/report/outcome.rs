@@ -85,12 +85,17 @@ pub fn failure(outcome: &Outcome) -> String {
             "First look whether what is unknown has happened: nothing repeats it by itself.\n",
         );
     }
-    report.push_str(&match outcome.state {
-        RunState::Running | RunState::Paused => format!("It goes on once it can: runs(id: \"{run}\") tells.\n"),
-        RunState::Failed | RunState::Cancelled | RunState::Stalled | RunState::Completed => format!(
-            "Correct the plan and run(plan, base: \"{run}\"): what stays is taken over and not done again.\n"
-        ),
-    });
+    let _ = match outcome.state {
+        RunState::Running | RunState::Paused => {
+            writeln!(report, "It goes on once it can: runs(id: \"{run}\") tells.")
+        }
+        RunState::Failed | RunState::Cancelled | RunState::Stalled | RunState::Completed => {
+            writeln!(
+                report,
+                "Correct the plan and run(plan, base: \"{run}\"): what stays is taken over and not done again."
+            )
+        }
+    };
     report
 }
 

@@ -43,7 +43,7 @@ pub struct Cut {
     pub kept: usize,
     /// How many there are.
     pub of: usize,
-    /// The first character that is not shown, of a text that has lost its middle.
+    /// The first that is not shown, of a text that has lost its middle; of a part the one that was passed over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<usize>,
 }
@@ -83,11 +83,26 @@ pub fn shorten(value: &Json, max_tokens: Option<usize>) -> Shortened {
         };
     }
     let mut cuts = Vec::new();
-    let fitted = fit(value, "", room - LIST_BYTES, &mut cuts);
-    Shortened {
-        // Nothing at all fits where the value is one number of thousands of digits.
-        value: fitted.unwrap_or_default(),
-        cuts,
+    let Some(value) = fit(value, "", room - LIST_BYTES, &mut cuts) else {
+        // One number of thousands of digits.
+        let of = length(value, usize::MAX).unwrap_or_default();
+        cuts.push(Cut::nothing_of("", of));
+        return Shortened {
+            value: Json::Null,
+            cuts,
+        };
+    };
+    Shortened { value, cuts }
+}
+
+impl Cut {
+    fn nothing_of(path: &str, of: usize) -> Self {
+        Self {
+            path: path.to_owned(),
+            kept: 0,
+            of,
+            from: None,
+        }
     }
 }
 
@@ -153,7 +168,14 @@ pub fn at(
         }
     };
     part.of = Some(of);
-    // What cannot be shown at all, such as a number of thousands of digits, is passed over.
+    if kept == 0 && from < of {
+        // One that cannot be shown at all, such as a number of thousands of digits, is passed over.
+        let from = Some(from);
+        part.cuts = vec![Cut {
+            from,
+            ..Cut::nothing_of(path, 1)
+        }];
+    }
     let next = from.saturating_add(kept.max(1));
     part.next = (next < of).then_some(next);
     Ok(part)
@@ -511,9 +533,13 @@ mod tests {
             prop_assert_eq!(&read[""], &shortened.value);
             if length(&value, bytes(limit(Some(max)))).is_some() {
                 prop_assert_eq!((&shortened.value, shortened.cuts.len()), (&value, 0));
-            } else if !value.is_number() {
+            } else {
                 prop_assert!(!shortened.cuts.is_empty());
-                prop_assert_eq!(compare(&value, &shortened.value, "", &shortened.cuts), shortened.cuts.len());
+                if value.is_number() {
+                    prop_assert_eq!(&shortened.value, &Json::Null);
+                } else {
+                    prop_assert_eq!(compare(&value, &shortened.value, "", &shortened.cuts), shortened.cuts.len());
+                }
             }
         }
 
