@@ -109,7 +109,8 @@ impl Consent {
             });
         }
         let differs = |(name, value): &(&Arc<str>, &serde_json::Value)| {
-            call.arguments.get(name).map(Value::to_json).as_ref() != Some(value)
+            let given = call.arguments.get(name).map(Value::to_json);
+            given.is_some_and(|given| given != **value)
         };
         if let Some((argument, value)) = calls.constants.iter().find(differs) {
             return Some(format!(

@@ -54,6 +54,7 @@ mod error;
 mod events;
 mod export;
 mod forecast;
+mod grant;
 mod inbox;
 mod inputs;
 mod learned;

@@ -31,19 +31,31 @@ pub(super) static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
     pages
 });
 
+/// The topics of all pages, in the order of the documents.
+pub fn language_topics() -> impl Iterator<Item = &'static str> {
+    PAGES.iter().map(|page| page.topic.as_str())
+}
+
+/// One page, or what a finding means, by its code.
+#[must_use]
+pub fn language_page(topic: &str) -> Option<String> {
+    if let Some(page) = PAGES.iter().find(|page| page.topic == topic) {
+        return Some(page.text.clone());
+    }
+    let code = code_named(topic).ok()?;
+    Some(format!(
+        "{} ({})\n\n{}",
+        code.name, code.severity, code.page
+    ))
+}
+
 /// The page behind `language/TOPIC`, or the list of topics behind `language`; nothing where the name is no such thing.
 pub(super) fn page(name: &str) -> Option<String> {
     let Some(topic) = name.strip_prefix("language/") else {
         return (name == "language").then(topics);
     };
-    if let Some(page) = PAGES.iter().find(|page| page.topic == topic) {
-        return Some(page.text.clone());
-    }
-    if let Ok(code) = code_named(topic) {
-        return Some(format!(
-            "{} ({})\n\n{}",
-            code.name, code.severity, code.page
-        ));
+    if let Some(page) = language_page(topic) {
+        return Some(page);
     }
     let known = PAGES.iter().map(|page| page.topic.as_str());
     let known = known.chain(codes::all().map(|code| code.name));

@@ -20,6 +20,8 @@ use planrun_lang::syntax::spelling::write_word;
 use planrun_lang::types::Signature;
 use planrun_tools::contract::ToolIndex;
 
+pub use language::{language_page, language_topics};
+
 /// What a model that writes plans has to know of the language, in at most 550 tokens.
 pub const CARD: &str = include_str!("card.txt");
 
