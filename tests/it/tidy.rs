@@ -74,7 +74,7 @@ const CRATES: &[Crate] = &[
             "planrun-tools",
             "planrun-runs",
         ],
-        rows: &[&["discovery", "report"]],
+        rows: &[&["tokens"], &["discovery", "report"]],
     },
     Crate {
         name: "planrun",

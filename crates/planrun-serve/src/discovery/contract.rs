@@ -14,7 +14,7 @@ use crate::tokens::{bytes, cut};
 
 /// What the contract of a tool has at most.
 const CONTRACT_TOKENS: usize = 400;
-/// What documentation of the tool has before that of its parameters is left out.
+/// What documentation of the tool has at least before that of its parameters is left out.
 const DESCRIPTION_BYTES: usize = 600;
 /// What documentation of the tool has where there is hardly room for it.
 const SHORT_DESCRIPTION_BYTES: usize = 150;
@@ -56,7 +56,7 @@ impl Measure {
         parameters: usize::MAX,
     };
     const USUAL: Self = Self {
-        description: DESCRIPTION_BYTES,
+        description: usize::MAX,
         docs: usize::MAX,
         doc: DOC_BYTES,
         pruning: Pruning::USUAL,
@@ -64,9 +64,9 @@ impl Measure {
     };
 }
 
-/// The contract of a tool or a saved plan. Where it would be longer than 400 tokens, documentation of parameters is left out
-/// from the last one on, then most of the tool's own, then what is deep in its types, then arguments that need not be
-/// named; unless it is wanted in full.
+/// The contract of a tool or a saved plan. Where it would be longer than 400 tokens, the end of a long description is left
+/// out, then documentation of parameters from the last one on, then most of the description, then what is deep in the types,
+/// then arguments, first those that need not be named; unless it is wanted in full.
 pub(super) fn contract(tool: &Signature, kind: Kind, full: bool) -> String {
     let contract = Contract { tool, kind };
     if full {
@@ -75,15 +75,22 @@ pub(super) fn contract(tool: &Signature, kind: Kind, full: bool) -> String {
     let fits = |measure: Measure| contract.print(measure).len() <= bytes(CONTRACT_TOKENS);
     let mut measure = Measure::USUAL;
     let all = tool.parameters.len();
-    let steps: [&dyn Fn(&mut Measure); 7] = [
+    let said = tool.description.as_deref().map_or(0, str::len);
+    let steps: [&dyn Fn(&mut Measure); 8] = [
         &|_| (),
         &|measure| {
-            measure.docs = most(all, &|docs| {
+            let before = *measure;
+            let most = most(said, &|description| {
                 fits(Measure {
-                    docs,
-                    ..Measure::USUAL
+                    description,
+                    ..before
                 })
-            })
+            });
+            measure.description = most.max(DESCRIPTION_BYTES);
+        },
+        &|measure| {
+            let before = *measure;
+            measure.docs = most(all, &|docs| fits(Measure { docs, ..before }));
         },
         &|measure| measure.description = SHORT_DESCRIPTION_BYTES,
         &|measure| measure.pruning.depth = DEPTHS[1],
@@ -111,8 +118,16 @@ pub(super) fn contract(tool: &Signature, kind: Kind, full: bool) -> String {
 
 /// The largest number up to `all` that fits; 0 where none does.
 fn most(all: usize, fits: &dyn Fn(usize) -> bool) -> usize {
-    let numbers: Vec<usize> = (1..=all).collect();
-    numbers.partition_point(|number| fits(*number))
+    let (mut low, mut high) = (0, all);
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    low
 }
 
 struct Contract<'t> {
@@ -169,7 +184,10 @@ impl Contract<'_> {
                 .push("the end of the description".to_owned());
         }
         let lines = kept.lines().map(str::trim).filter(|line| !line.is_empty());
-        lines.map(|line| format!("/// {line}\n")).collect()
+        lines.fold(String::new(), |mut text, line| {
+            let _ = writeln!(text, "/// {line}");
+            text
+        })
     }
 
     /// The contract as far as it is shown.

@@ -15,9 +15,9 @@ use super::shorten;
 use crate::tokens::cut;
 
 /// Bytes of the message of a failure, of its place, and of each list of steps; all of it has 300 tokens at most.
-const MESSAGE_BYTES: usize = 320;
-const PLACE_BYTES: usize = 80;
-const LIST_BYTES: usize = 110;
+const MESSAGE_BYTES: usize = 220;
+const PLACE_BYTES: usize = 60;
+const LIST_BYTES: usize = 75;
 
 /// The report of a run that has completed, as JSON: `{run, state, reply, calls: {read, effect}}`, and `cut` where the reply
 /// has more than so many tokens. Beside the reply and its cuts it has 60 tokens at most.
@@ -86,12 +86,17 @@ pub fn failure(outcome: &Outcome) -> String {
             "First look whether what is unknown has happened: nothing repeats it by itself.\n",
         );
     }
-    report.push_str(&match outcome.state {
-        RunState::Running | RunState::Paused => format!("It goes on once it can: runs(id: \"{run}\") tells.\n"),
-        RunState::Failed | RunState::Cancelled | RunState::Stalled | RunState::Completed => format!(
-            "Correct the plan and run(plan, base: \"{run}\"): what stays is taken over and not done again.\n"
-        ),
-    });
+    let _ = match outcome.state {
+        RunState::Running | RunState::Paused => {
+            writeln!(report, "It goes on once it can: runs(id: \"{run}\") tells.")
+        }
+        RunState::Failed | RunState::Cancelled | RunState::Stalled | RunState::Completed => {
+            writeln!(
+                report,
+                "Correct the plan and run(plan, base: \"{run}\"): what stays is taken over and not done again."
+            )
+        }
+    };
     report
 }
 
