@@ -24,6 +24,7 @@ mod coverage;
 mod disturbed;
 mod documents;
 mod durable;
+mod error_details;
 mod examples;
 mod expr;
 mod fixes;

@@ -329,6 +329,15 @@ async fn an_agent_that_fails_says_why() {
         failed("desk.reject(text: \"x\")").await,
         expected("the agent has rejected the task: not mine")
     );
+    let output = called(
+        &project(&Agent::default(), "desk.fail(text: \"x\")").await,
+        &[],
+    );
+    assert_eq!(
+        output.json()["error"]["details"],
+        json!({ "left": 2 }),
+        "{output:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -210,12 +210,7 @@ pub(in crate::tools) fn error(
     message: impl Into<String>,
     sent: Sent,
 ) -> CallError {
-    CallError {
-        class,
-        message: message.into(),
-        sent,
-        retry_after: None,
-    }
+    CallError::new(class, message.into(), sent)
 }
 
 /// A client that follows no redirect, tries nothing again and goes through no proxy. With permissions, names resolve to the

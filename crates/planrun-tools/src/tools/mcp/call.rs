@@ -21,7 +21,7 @@ use super::connection::Connection;
 use super::handler::innermost;
 use super::long_lines::TOO_LONG;
 use super::open_calls::{Elicitation, Registration, Word};
-use super::result::{contents, outcome};
+use super::result::{contents, outcome, with_data};
 use super::task::{TaskId, pause};
 use crate::tools::{AskReply, EventSender, PinnedTool, Progress, Question, Request, ServerError};
 
@@ -170,7 +170,8 @@ impl Call<'_> {
                     ErrorCode::METHOD_NOT_FOUND => (ErrorClass::Internal, Sent::No),
                     _ => (ErrorClass::Transient(Transient::Unavailable), Sent::Maybe),
                 };
-                CallError::new(class, error.message.to_string(), sent)
+                let failure = CallError::new(class, error.message.to_string(), sent);
+                with_data(failure, error.data.as_ref())
             }
             ServiceError::TransportClosed => {
                 let message = "the server closed the connection before it answered";
