@@ -46,6 +46,7 @@ mod machines;
 mod mcp;
 mod mcp_hostile;
 mod mcp_login;
+mod mcp_rmcp;
 mod mcp_tasks;
 mod mistakes;
 mod mock;

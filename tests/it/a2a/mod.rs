@@ -469,14 +469,11 @@ async fn a_plan_calls_the_agents_that_it_lists_and_no_other() {
     // The list of a project bounds every plan.
     let bounded = format!("{settings}allow: {{ net: [\"127.0.0.1:*\"], agents: [review] }}\n");
     std::fs::write(place.path().join("planrun.yaml"), bounded).unwrap();
-    let refused = run(&place, &["run", "a.plan", "--plan", "inner"]);
+    assert_eq!(listing("[\"*\"]"), ["permission-missing"]);
+    let refused = run(&place, &["run", "a.plan", "--plan", "a"]);
     assert_eq!(refused.status, 1, "{refused:?}");
-    assert!(
-        refused
-            .stderr
-            .contains("the project's planrun.yaml allows it; add `desk` to `agents` of `allow`"),
-        "{refused:?}"
-    );
+    let told = "the project's planrun.yaml does not allow it; add `desk` to `agents` of `allow`";
+    assert!(refused.stderr.contains(told), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
