@@ -154,7 +154,7 @@ pub(super) enum Reply {
 /// Reads an answer, a line for each part of it.
 pub(super) fn reply(question: &Question, may_skip: bool, terminal: Terminal) -> Reply {
     let answered = match question.kind {
-        Waiting::Confirm => decision(may_skip, terminal).map(Json::Bool),
+        Waiting::Confirm | Waiting::Approval => decision(may_skip, terminal).map(Json::Bool),
         Waiting::Answer => decision(may_skip, terminal).and_then(|happened| {
             let mut told = if happened {
                 fields(question, terminal)?

@@ -28,6 +28,8 @@ pub mod review;
 pub mod run;
 pub mod runs;
 pub mod schema;
+#[cfg(feature = "serve")]
+pub mod serve;
 mod shell;
 mod signals;
 mod suggest;
@@ -116,6 +118,8 @@ pub enum Command {
     Run(arguments::RunArguments),
     Runs(runs::Arguments),
     Schema(schema::Arguments),
+    #[cfg(feature = "serve")]
+    Serve(serve::Arguments),
     Test(test::Arguments),
     Tools(tools::Arguments),
 }
@@ -179,6 +183,10 @@ fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
         Command::Runs(arguments) => runs::run(arguments, line.global.project.as_deref(), terminal),
         Command::Schema(arguments) => {
             schema::run(arguments, line.global.project.as_deref(), terminal)
+        }
+        #[cfg(feature = "serve")]
+        Command::Serve(arguments) => {
+            serve::run(arguments, line.global.project.as_deref(), terminal)
         }
         Command::Test(arguments) => test::run(arguments, line.global.project.as_deref(), terminal),
         Command::Tools(arguments) => {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
 use planrun_lang::diag::render::{escape_json, visible_line};
-use planrun_lang::sema::Plan;
-use planrun_lang::types::{Effect, Parameter, Signature, to_schema};
+use planrun_lang::types::{Effect, Signature, to_schema};
 use planrun_runs::runs::{PlanText, Workspace};
 use planrun_tools::contract::ToolIndex;
 use serde_json::{Value as Json, json};
@@ -130,7 +129,7 @@ impl ListArguments {
             plans.extend(checked.plans.iter().map(|plan| Found {
                 file: name.clone(),
                 line: source.position(plan.span.start).line,
-                contract: contract(&name, plan),
+                contract: Arc::new(plan.contract(name.as_str().into())),
             }));
         }
         plans.retain(|plan| self.effect.is_none_or(|most| plan.contract.effect <= most));
@@ -158,14 +157,13 @@ impl ListArguments {
         let ordered: Vec<&Found> = match &self.query {
             None => plans.iter().collect(),
             Some(query) => {
-                let index = ToolIndex::new(plans.iter().map(|plan| &plan.contract));
-                let best = index.find(query).into_iter();
-                let of = |contract: &Signature| {
+                let index = ToolIndex::new(plans.iter().map(|plan| plan.contract.clone()));
+                let of = |contract: &Arc<Signature>| {
                     plans
                         .iter()
-                        .find(|plan| std::ptr::eq(&raw const *plan.contract, contract))
+                        .find(|plan| Arc::ptr_eq(&plan.contract, contract))
                 };
-                best.filter_map(of).collect()
+                index.find(query).into_iter().filter_map(of).collect()
             }
         };
         let limit = self.limit.unwrap_or(usize::MAX);
@@ -193,26 +191,6 @@ impl ListArguments {
         });
         lines.collect()
     }
-}
-
-/// A plan as a tool: what it takes, what it replies, and what it changes at most.
-fn contract(file: &str, plan: &Plan) -> Arc<Signature> {
-    let parameters = plan.parameters.iter().map(|input| Parameter {
-        name: input.name.clone(),
-        ty: input.ty.clone(),
-        required: input.required,
-        description: None,
-        schema: None,
-        default: None,
-    });
-    Arc::new(Signature {
-        description: plan.doc.clone(),
-        parameters: parameters.collect(),
-        returns: plan.returns.clone(),
-        effect: plan.does.effect,
-        effect_declared: true,
-        ..Signature::unknown(file.into(), plan.name.clone())
-    })
 }
 
 fn document(plan: &Found) -> Json {

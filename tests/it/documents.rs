@@ -443,9 +443,8 @@ fn every_kind_of_event_has_its_name_elsewhere() {
         assert!(mcp.contains("same") || !told.is_empty(), "{row:?}");
         assert_eq!(mcp.contains("same"), a2a.contains("same"), "{row:?}");
         assert!(
-            told.iter()
-                .all(|word| MCP.contains(word)
-                    || ["confirm", "input", "answer", "peer"].contains(word)),
+            told.iter().all(|word| MCP.contains(word)
+                || ["confirm", "approval", "input", "answer", "peer"].contains(word)),
             "{row:?}"
         );
         let known = |word: &&str| {
@@ -453,9 +452,8 @@ fn every_kind_of_event_has_its_name_elsewhere() {
                 .is_some_and(|state| A2A.contains(&state))
         };
         assert!(
-            states
-                .iter()
-                .all(|word| known(word) || ["confirm", "input", "answer", "peer"].contains(word)),
+            states.iter().all(|word| known(word)
+                || ["confirm", "approval", "input", "answer", "peer"].contains(word)),
             "{row:?}"
         );
     }

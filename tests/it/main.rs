@@ -10,6 +10,7 @@ mod a2a;
 mod adversarial;
 mod allow;
 mod allow_tools;
+mod approval;
 mod bad_input;
 mod bfcl;
 mod breaking;

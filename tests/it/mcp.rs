@@ -415,7 +415,7 @@ fn plain_words_find_the_tool_that_is_meant() {
             Arc::new(offered.signature(&namespace, &text(&tool["tool"]), class))
         })
         .collect();
-    let index = ToolIndex::new(&signatures);
+    let index = ToolIndex::new(signatures);
     let mut recall = 0.0;
     for query in &queries {
         let found = index.find(query["query"].as_str().unwrap());

@@ -4,6 +4,7 @@
 //! still fails, [`graph`] makes the DAG. What has to be known of the outside is handed in: tools as signatures, files by
 //! [`sema::Files`], links of the file system by [`permission::PathResolver`].
 
+pub mod bounds;
 pub mod builtins;
 pub mod call;
 pub mod diag;
@@ -12,6 +13,7 @@ pub mod example;
 pub mod format;
 pub mod graph;
 pub mod lint;
+pub mod origin;
 pub mod permission;
 pub mod protocol;
 pub mod secrets;

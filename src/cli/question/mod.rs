@@ -74,7 +74,11 @@ impl Asked<'_> {
         match question.kind {
             Waiting::Input | Waiting::Peer => page.form(question),
             Waiting::Confirm | Waiting::Answer => page.call(question),
-            Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {}
+            Waiting::Approval
+            | Waiting::Retry
+            | Waiting::Poll
+            | Waiting::Outcome
+            | Waiting::Time => {}
         }
         if let Some(command) = self.command(page.width) {
             // A command is of use only as a whole; it is no longer than a line, or asks for what would be.
@@ -178,7 +182,7 @@ fn sample(question: &Question) -> String {
         )
     };
     match question.kind {
-        Waiting::Confirm => "true".to_owned(),
+        Waiting::Confirm | Waiting::Approval => "true".to_owned(),
         Waiting::Answer => {
             let mut value = String::new();
             for field in &question.form {

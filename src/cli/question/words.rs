@@ -17,6 +17,7 @@ impl Words {
     pub fn heading(self, kind: Waiting) -> &'static str {
         let (english, chinese) = match kind {
             Waiting::Confirm => ("yes or no", "请确认"),
+            Waiting::Approval => ("may this run", "是否允许运行"),
             Waiting::Input => ("a form", "请填写"),
             Waiting::Answer => ("did it happen", "是否已经发生"),
             Waiting::Peer => ("a tool asks", "工具询问"),
@@ -69,6 +70,7 @@ impl Words {
         match kind {
             Waiting::Answer => self.either("what was sent", "已发送的内容"),
             Waiting::Confirm
+            | Waiting::Approval
             | Waiting::Input
             | Waiting::Peer
             | Waiting::Retry

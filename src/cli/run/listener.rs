@@ -97,9 +97,7 @@ impl Listener {
         let Audience::People(progress) = &mut self.audience else {
             return;
         };
-        if let Some(notice) = notice(kind) {
-            self.terminal.say(&notice);
-        }
+        let _ = notice(kind).inspect(|notice| self.terminal.say(notice));
         match kind {
             EventKind::StepRunning { path, tool, .. } => progress.started(path, tool),
             EventKind::StepWaiting {
@@ -148,6 +146,7 @@ impl Listener {
             | EventKind::RunCancelling { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }
+            | EventKind::RunGranted { .. }
             | EventKind::TaskMoved { .. }
             | EventKind::SignalReceived { .. }
             | EventKind::RunSettled { .. } => {}

@@ -100,6 +100,7 @@ fn start(
             mock: arguments.mock,
             max_steps: arguments.max_steps,
             strict: arguments.strict,
+            approval: None,
             base,
             from: arguments.from.clone(),
             repeats_effects: arguments.yes,

@@ -162,6 +162,7 @@ impl<'e> Details<'e> {
             | EventKind::RunCancelling { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }
+            | EventKind::RunGranted { .. }
             | EventKind::StepQueued { .. }
             | EventKind::StepSleeps { .. }
             | EventKind::AnswerGiven { .. }

@@ -41,7 +41,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     else {
         return Ok(Exit::Findings);
     };
-    let patched = planrun.patch(&run, &checked).map_err(|error| match error {
+    let patched = run.patch(&checked).map_err(|error| match error {
         Error::Obstacles(report) => {
             if !report.diagnostics.is_empty() {
                 terminal.say_plainly(&human(&[*report], terminal.look));

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::render::{visible_line, visible_text};
 
 use super::Format;
 use super::inbox::questions_of;
@@ -22,6 +22,9 @@ pub struct Arguments {
     /// How it is printed; the JSON is that of `planrun run`.
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: Format,
+    /// The text of its plan in place of its steps: what it is bound to, and what an approval was given for.
+    #[arg(long)]
+    plan: bool,
 }
 
 /// How many columns the bars of the timeline take.
@@ -29,6 +32,11 @@ const BAR: u64 = 24;
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let recorded = planrun.recorded(&arguments.run)?;
+    if arguments.plan {
+        let text = visible_text(recorded.text());
+        terminal.print(&format!("{}\n", text.trim_end()))?;
+        return Ok(Exit::Fine);
+    }
     let row = recorded.summary();
     let outcome = wait(recorded.outcome())??;
     if arguments.format == Format::Json {

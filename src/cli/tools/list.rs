@@ -1,6 +1,7 @@
 //! `planrun tools list`: the tools that plans of the project can call, all or those that some words speak of.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::render::visible_line;
@@ -48,9 +49,12 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let workspace = Workspace::open(Path::new("-"), project)?;
     let catalog = workspace.catalog(None);
-    let mut tools: Vec<&Signature> = match &arguments.query {
-        Some(query) => ToolIndex::new(catalog.signatures()).find(query),
-        None => catalog.signatures().map(AsRef::as_ref).collect(),
+    let mut tools: Vec<Arc<Signature>> = match &arguments.query {
+        Some(query) => {
+            let index = ToolIndex::new(catalog.signatures().cloned());
+            index.find(query).into_iter().cloned().collect()
+        }
+        None => catalog.signatures().cloned().collect(),
     };
     if arguments.query.is_some() {
         tools.truncate(MAX_FOUND);
@@ -66,7 +70,7 @@ pub(super) fn run(
 }
 
 impl ListArguments {
-    fn lines(&self, tools: &[&Signature]) -> String {
+    fn lines(&self, tools: &[Arc<Signature>]) -> String {
         if self.full {
             let contracts: Vec<String> = tools.iter().map(|tool| contract(tool)).collect();
             return contracts.join("\n");
@@ -89,7 +93,7 @@ impl ListArguments {
     }
 
     /// Each tool by its name: its first sentence, or what models are shown of it, or everything.
-    fn document(&self, tools: &[&Signature]) -> Map<String, Json> {
+    fn document(&self, tools: &[Arc<Signature>]) -> Map<String, Json> {
         let entry = |tool: &Signature| {
             if self.brief {
                 return Json::from(tool.first_sentence());

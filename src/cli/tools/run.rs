@@ -216,7 +216,8 @@ fn given(written: &str) -> Result<Result<Map<String, Json>, Refusal>, Failure> {
 fn unknown(wanted: &str, catalog: &Catalog) -> Refusal {
     let paths: Vec<String> = catalog.signatures().map(|tool| tool.path()).collect();
     let near = nearest(wanted, paths.iter().map(String::as_str));
-    let found = ToolIndex::new(catalog.signatures()).find(wanted);
+    let index = ToolIndex::new(catalog.signatures().cloned());
+    let found = index.find(wanted);
     let mut similar: Vec<String> = near.iter().map(|near| near.name.to_owned()).collect();
     for path in found.iter().map(|tool| tool.path()) {
         if !similar.contains(&path) {

@@ -144,6 +144,7 @@ impl World<'_> {
             run_id: "simulated".into(),
             defaults: Defaults::default(),
             definitions: BTreeMap::new(),
+            approval: None,
             past,
             copies: None,
             retries,

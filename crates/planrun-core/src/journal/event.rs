@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::failure::StepError;
+use super::grant::Grant;
 use super::question::Question;
 use super::wire::{self, ARGUMENTS, OUTPUT, PAYLOAD, REPLY, VALUE};
 use super::words::{Bound, EventName, Waiting};
@@ -74,6 +75,9 @@ pub enum EventKind {
         #[serde(default)]
         after: Arc<str>,
     },
+    /// Somebody has agreed to what the run may do as a whole.
+    #[serde(rename = "run.granted")]
+    RunGranted { grant: Arc<Grant> },
     #[serde(rename = "step.queued")]
     StepQueued { path: Arc<str> },
     /// A step that holds others begins, or an attempt at a call does.
@@ -354,6 +358,7 @@ impl EventKind {
             | Self::RunCancelling { .. }
             | Self::RunPaused { .. }
             | Self::RunPatched { .. }
+            | Self::RunGranted { .. }
             | Self::RunSettled { .. } => "",
             Self::StepQueued { path }
             | Self::StepCopied { path, .. }
@@ -386,6 +391,7 @@ impl EventKind {
             Self::RunCancelling { .. } => EventName::RunCancelling,
             Self::RunPaused { .. } => EventName::RunPaused,
             Self::RunPatched { .. } => EventName::RunPatched,
+            Self::RunGranted { .. } => EventName::RunGranted,
             Self::StepQueued { .. } => EventName::StepQueued,
             Self::StepRunning { .. } => EventName::StepRunning,
             Self::StepWaiting { .. } | Self::StepAsks { .. } | Self::StepSleeps { .. } => {
@@ -430,6 +436,7 @@ impl EventKind {
             | Self::RunCancelling { .. }
             | Self::RunPaused { .. }
             | Self::RunPatched { .. }
+            | Self::RunGranted { .. }
             | Self::StepQueued { .. }
             | Self::StepWaiting { .. }
             | Self::StepSleeps { .. }

@@ -6,15 +6,16 @@ use planrun_lang::secrets::hidden;
 use planrun_lang::types::{Contract, Effect, Type, decode, encode, from_schema, to_schema};
 use planrun_lang::value::{Key, Map, Value};
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
+use super::grant::{APPROVE, GrantScope, SCOPE};
 use super::wire;
 use super::words::Waiting;
 
 /// A question as it is told and written down: a gate, a form, or whether something happened.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Question {
-    /// [`Waiting::Confirm`], [`Waiting::Input`], [`Waiting::Answer`] or [`Waiting::Peer`].
+    /// [`Waiting::Confirm`], [`Waiting::Approval`], [`Waiting::Input`], [`Waiting::Answer`] or [`Waiting::Peer`].
     #[serde(rename = "for")]
     pub kind: Waiting,
     #[serde(default)]
@@ -160,6 +161,21 @@ pub struct Answer {
     pub note: Option<Arc<str>>,
 }
 
+impl Answer {
+    /// Who said no, and why.
+    #[must_use]
+    pub fn refusal(&self) -> String {
+        let who = self
+            .by
+            .as_deref()
+            .map_or("somebody".to_owned(), |by| format!("`{by}`"));
+        match &self.note {
+            Some(note) => format!("{who} said no: {note}"),
+            None => format!("{who} said no"),
+        }
+    }
+}
+
 /// Why an answer is not taken. Nothing has changed then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
@@ -222,6 +238,8 @@ impl AnswerError {
 
 /// What stands behind the path of a step where its gate is answered.
 pub(super) const GATE: &str = "confirm";
+/// Where it is answered whether a run may do what it would do.
+pub const APPROVAL: &str = "approval";
 /// What stands behind it where somebody replies to what is called.
 pub(super) const PEER: &str = "asked";
 
@@ -258,6 +276,7 @@ impl Question {
         match self.kind {
             Waiting::Confirm => format!("{step}.{GATE}").into(),
             Waiting::Peer => format!("{step}.{PEER}").into(),
+            Waiting::Approval => APPROVAL.into(),
             Waiting::Input
             | Waiting::Answer
             | Waiting::Retry
@@ -303,6 +322,7 @@ impl Question {
                 answer.by = decision.by.or(answer.by);
                 answer.note = decision.note.or(answer.note);
             }
+            Waiting::Approval => answer.value = self.read_approval(&given.value).map_err(misfit)?,
             Waiting::Answer => answer.value = self.find_out(&given.value).map_err(misfit)?,
             // Null declines.
             Waiting::Peer if given.value.is_null() => {}
@@ -313,6 +333,28 @@ impl Question {
         }
         self.check_role(&answer)?;
         Ok(answer)
+    }
+
+    /// Asks whether a run may do all that it would do.
+    pub fn approval(text: impl Into<Arc<str>>) -> Self {
+        let scopes = GrantScope::ALL.map(|scope| Json::from(scope.name()));
+        let scope = FormField {
+            options: Some(scopes.into()),
+            ..FormField::plain(SCOPE, &Type::String)
+        };
+        Self {
+            form: vec![FormField::plain(APPROVE, &Type::Bool), scope],
+            arguments: Value::object([(SCOPE, Value::from(GrantScope::Once.name()))]),
+            ..Self::plain(Waiting::Approval, text)
+        }
+    }
+
+    /// True, false, or the form with both fields.
+    fn read_approval(&self, json: &Json) -> Result<Value, String> {
+        match json {
+            Json::Bool(_) => self.fill_in(&json!({ APPROVE: json })),
+            json => self.fill_in(json),
+        }
     }
 
     fn check_role(&self, answer: &Answer) -> Result<(), AnswerError> {

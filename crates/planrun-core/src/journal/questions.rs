@@ -6,7 +6,7 @@ use std::sync::Arc;
 use planrun_lang::diag::closest;
 use planrun_lang::value::{Value, timestamp_text};
 
-use super::question::{Answer, AnswerError, GATE, Given, PEER, Question};
+use super::question::{APPROVAL, Answer, AnswerError, GATE, Given, PEER, Question};
 use super::words::Waiting;
 
 /// Where the questions of a run stand, by the paths under which they are answered.
@@ -101,7 +101,8 @@ impl Questions {
     pub fn close(&mut self, step: &str, expired: bool) {
         let gate = format!("{step}.{GATE}");
         let peer = format!("{step}.{PEER}");
-        for path in [step, &gate, &peer] {
+        let approval = Some(APPROVAL).filter(|_| step.is_empty());
+        for path in [step, &gate, &peer].into_iter().chain(approval) {
             let Some(standing) = self.standing.get_mut(path) else {
                 continue;
             };

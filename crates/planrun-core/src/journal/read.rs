@@ -142,7 +142,11 @@ impl<'l> Line<'l> {
         let kind = match (event, what) {
             (
                 EventName::StepWaiting,
-                Waiting::Confirm | Waiting::Input | Waiting::Answer | Waiting::Peer,
+                Waiting::Confirm
+                | Waiting::Approval
+                | Waiting::Input
+                | Waiting::Answer
+                | Waiting::Peer,
             ) => "step.asks",
             (EventName::StepWaiting, Waiting::Time) => "step.sleeps",
             _ => event.name(),

@@ -175,6 +175,7 @@ impl Event {
             | EventKind::BudgetLow { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }
+            | EventKind::RunGranted { .. }
             | EventKind::StepQueued { .. }
             | EventKind::StepRunning { .. }
             | EventKind::StepCopied { .. }

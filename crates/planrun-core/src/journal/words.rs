@@ -37,6 +37,8 @@ words! {
         Poll = "poll",
         /// Somebody's yes or no.
         Confirm = "confirm",
+        /// Somebody's yes or no to all that the run may do.
+        Approval = "approval",
         /// A form that somebody fills in.
         Input = "input",
         /// What can tell whether an attempt happened whose answer was lost.
@@ -72,6 +74,7 @@ words! {
         RunCancelling = "run.cancelling",
         RunPaused = "run.paused",
         RunPatched = "run.patched",
+        RunGranted = "run.granted",
         StepQueued = "step.queued",
         StepRunning = "step.running",
         StepWaiting = "step.waiting",

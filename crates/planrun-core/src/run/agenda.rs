@@ -130,6 +130,8 @@ pub(super) enum Inquiry {
     SeekAnswer(NodeRef),
     /// Somebody has agreed to a step.
     Approved(NodeRef, Arc<Question>),
+    /// Somebody has said whether the run may do what it would do.
+    RunApproved(Box<Answer>),
     /// Somebody has said what became of a call.
     OutcomeTold(NodeRef, Value),
     /// Nobody answers a step, or somebody has said no.

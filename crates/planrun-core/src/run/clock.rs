@@ -25,3 +25,14 @@ impl Moment {
 pub(super) fn instant(begun_at: i128, since_start: u64) -> String {
     crate::journal::instant(begun_at + i128::from(since_start) * 1000)
 }
+
+/// The first moment with whole milliseconds that is not before this one: what is written down is exactly what is kept.
+pub(super) fn whole_milliseconds(nanos: i128) -> i128 {
+    let milli = i128::try_from(Duration::from_millis(1).as_nanos()).unwrap_or(1);
+    nanos.div_euclid(milli) * milli
+        + if nanos.rem_euclid(milli) == 0 {
+            0
+        } else {
+            milli
+        }
+}

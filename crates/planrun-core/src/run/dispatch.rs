@@ -10,7 +10,7 @@ use planrun_lang::value::Value;
 use super::agenda::{Inquiry, Next, Reaction, Subject, Withdrawal};
 use super::compensation::open_verify;
 use super::context::Context;
-use super::frame::{Ending, FrameId, Life, NodeRef, Role};
+use super::frame::{Ending, FrameId, Life, NodeRef, Role, WHOLE_RUN};
 use super::listener::firing_failed;
 use super::machine::Run;
 use super::settle::advance;
@@ -96,11 +96,15 @@ impl Run {
             Inquiry::AskAgain(at, past) => steps.people.ask_as_before(ctx, at, *past),
             Inquiry::SeekAnswer(at) => steps.people.seek_first_answer(ctx, &steps.peers, at),
             Inquiry::Approved(at, question) => steps.calls.approved(ctx, at, question),
+            Inquiry::RunApproved(answer) => steps.calls.approvals.consent.answered(ctx, &answer),
             Inquiry::OutcomeTold(at, told) if self.compensation.asks(at) => {
                 self.compensation.answered(ctx, at, &told);
             }
             Inquiry::OutcomeTold(at, told) => {
                 steps.unknown.answered(ctx, &mut steps.calls, at, &told);
+            }
+            Inquiry::Unanswered(WHOLE_RUN, error) => {
+                ctx.end_block(WHOLE_RUN.0, Ending::Failed(error));
             }
             Inquiry::Unanswered(at, error) if self.compensation.asks(at) => {
                 self.compensation.unanswered(ctx, at, error);
@@ -223,6 +227,7 @@ impl Run {
         self.listeners.close(frame);
         ctx.tree[frame].life = Life::Ended;
         let Some(owner) = ctx.tree[frame].owner else {
+            steps.people.release_hold(ctx, WHOLE_RUN);
             self.finished = true;
             return;
         };

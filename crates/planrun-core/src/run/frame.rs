@@ -21,6 +21,9 @@ pub(super) type FrameId = usize;
 /// A node of a frame.
 pub(super) type NodeRef = (FrameId, u32);
 
+/// The run as a whole, which may ask something before any of its nodes begins.
+pub(super) const WHOLE_RUN: NodeRef = (0, u32::MAX);
+
 /// A task of the frame that declares it.
 pub(super) type TaskRef = (FrameId, TaskId);
 

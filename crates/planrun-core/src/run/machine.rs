@@ -122,9 +122,10 @@ impl Run {
         }
         let root = ctx.tree.open_frame(0, BlockId(0), None, None, "".into());
         let missing = ctx.bind_inputs(root, inputs);
-        ctx.start(root);
         if let Some(error) = missing {
             ctx.end_block(root, Ending::Failed(Arc::new(error)));
+        } else if self.steps.calls.approvals.consent.may_begin(ctx) {
+            ctx.start(root);
         }
         self.perform();
     }

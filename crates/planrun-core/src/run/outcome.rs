@@ -8,9 +8,11 @@ use planrun_lang::graph;
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::secrets::{Redactor, hidden};
 use planrun_lang::sema::{Call, Node, NodeKind, Step};
+use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
 use serde::Serialize;
 
+use super::compensation::calls_tool;
 use super::frame::{Flags, Frame, FrameId, Record, Undone};
 use super::interruption::Interruption;
 use super::listener::ListenerReport;
@@ -85,6 +87,9 @@ pub struct StepReport {
     /// What is called; absent for steps that hold others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// The class of the tool that it calls; nothing for steps that hold others, and for what verifies or undoes a step.
+    #[serde(skip)]
+    pub effect: Option<Effect>,
     pub status: StepState,
     pub attempts: u32,
     /// RFC 3339; null where it never started.
@@ -399,6 +404,7 @@ impl Trace {
         StepReport {
             path,
             tool: step.call().map(Call::path),
+            effect: (!frame.aside && calls_tool(step)).then_some(step.effect),
             status: state,
             attempts: record.attempts,
             started_at: record.started.map(|started| self.instant(started)),

@@ -70,17 +70,21 @@ pub struct ToolRetry {
 impl Defaults {
     /// What a step's own `retry` says; else what the project says of the tool, or of its namespace.
     pub(super) fn retry_of<'s>(&'s self, step: &'s Step, called: &Signature) -> Option<&'s Retry> {
+        step.retry().or_else(|| self.retry_for(called))
+    }
+
+    /// How calls of a tool are retried where their steps do not say: what the project says of it, or of its namespace.
+    #[must_use]
+    pub fn retry_for(&self, called: &Signature) -> Option<&Retry> {
         let own = || {
             self.retries
                 .iter()
                 .filter(|known| known.tools.covers(called))
         };
-        let known = || {
-            own()
-                .find(|known| known.tools.tool.is_some())
-                .or_else(|| own().next())
-        };
-        step.retry().or_else(|| known().map(|known| &known.retry))
+        let known = own()
+            .find(|known| known.tools.tool.is_some())
+            .or_else(|| own().next());
+        known.map(|known| &known.retry)
     }
 }
 

@@ -55,6 +55,7 @@ pub(super) fn in_answer(step: &Step, kind: Waiting) -> Vec<Arc<str>> {
         // What became of a call is told with the value that it gave.
         Waiting::Answer => below("value", &in_output(step)),
         Waiting::Confirm
+        | Waiting::Approval
         | Waiting::Peer
         | Waiting::Retry
         | Waiting::Poll

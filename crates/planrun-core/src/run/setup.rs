@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use planrun_lang::sema::{Call, Step, StepKind, Target};
 use planrun_lang::types::Signature;
+use serde::{Deserialize, Serialize};
 
 use super::copies::Copies;
 use super::order::Order;
 use super::policy::Defaults;
 use super::program::Program;
 use super::until::Until;
-use crate::journal::{Given, Past};
+use crate::journal::{Given, Grant, Past};
 
 /// Whether a tool that verifies an effect can be called.
 pub type CanVerify = Box<dyn Fn(&Signature) -> bool + Send + Sync>;
@@ -32,6 +34,8 @@ pub struct Setup {
     pub past: Option<Past>,
     /// Results of an earlier run to take over.
     pub copies: Option<Copies>,
+    /// What somebody has to agree to, or has agreed to, before the run does anything.
+    pub approval: Option<Approval>,
     /// Whether steps that are paused after a failure are tried again.
     pub retries: bool,
     /// Replays the journal and calls nothing.
@@ -52,6 +56,19 @@ pub struct Setup {
     pub observed: bool,
     /// Whether the driver wants coverage.
     pub watched: bool,
+}
+
+/// What somebody has to agree to before a run does anything.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Approval {
+    /// All that the run may do, in words.
+    pub text: Arc<str>,
+    /// How long the question is open.
+    pub open_for: Duration,
+    /// What is agreed to. One that has an end has been given before, and nobody is asked.
+    pub grant: Grant,
+    /// How long the grant is valid once somebody has agreed.
+    pub valid_for: Duration,
 }
 
 impl Setup {

@@ -13,7 +13,9 @@ use planrun_lang::types::{ErrorClass, Signature};
 use planrun_lang::value::Value;
 
 use super::command::ScopeId;
-use super::frame::{Ending, Frame, FrameId, NodeRef, Owner, Record, Role, TaskRef, View};
+use super::frame::{
+    Ending, Frame, FrameId, NodeRef, Owner, Record, Role, TaskRef, View, WHOLE_RUN,
+};
 use super::program::Program;
 use super::scope::Scope;
 use crate::journal::StepError;
@@ -118,6 +120,9 @@ impl Tree {
 
     pub(super) fn path(&self, program: &Program, at: NodeRef) -> Arc<str> {
         let frame = &self.frames[at.0];
+        if at == WHOLE_RUN {
+            return frame.path.clone();
+        }
         match &self.node(program, at).name {
             Some(name) => frame.path_of(name),
             None => frame.path.clone(),
@@ -134,7 +139,9 @@ impl Tree {
     }
 
     pub(super) fn set_state(&mut self, (frame, node): NodeRef, state: StepState) {
-        self.frames[frame].node(node).state = state;
+        if (frame, node) != WHOLE_RUN {
+            self.frames[frame].node(node).state = state;
+        }
     }
 
     /// The state of a step; of a listener that of its firings.

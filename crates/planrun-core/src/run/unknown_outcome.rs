@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_lang::graph::Edge;
-use planrun_lang::sema::{OnFailure, Step};
+use planrun_lang::sema::{MAX_SENDS, OnFailure, Step};
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
@@ -17,9 +17,6 @@ use super::frame::{Ending, FrameId, NodeRef};
 use super::sensitive::{in_arguments, in_output};
 use super::tree::Catcher;
 use crate::journal::{EventKind, FormField, Question, StepError, Waiting};
-
-/// How often a call is sent again because nothing of it was found.
-const MAX_SENDS: u32 = 3;
 
 /// A call of which nobody knows whether it happened.
 pub(super) struct UnknownOutcome {

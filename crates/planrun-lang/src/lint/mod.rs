@@ -8,7 +8,6 @@ mod flow;
 mod gate;
 mod least;
 mod observed;
-mod origin;
 mod raises;
 mod reach;
 mod rules;

@@ -12,7 +12,7 @@ use super::least::length;
 use crate::eval::Constants;
 use crate::graph::{self, Graph};
 use crate::sema::expr::Code;
-use crate::sema::{BlockId, Call, Node, NodeId, Place, Plan, Retry, Step, StepKind, Target};
+use crate::sema::{BlockId, Call, Nesting, Node, Place, Plan, Retry, Step, StepKind, Target};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{ast, json};
 use crate::types::Signature;
@@ -29,8 +29,8 @@ pub(super) struct Subject<'a> {
     pub sound: bool,
     pub project: &'a Project<'a>,
     steps: Vec<StepSite<'a>>,
-    /// The node that owns each block, and the block it stands in; the body of the plan has none.
-    owners: Vec<Option<(BlockId, NodeId)>>,
+    /// Who owns which block.
+    pub nesting: Nesting<'a>,
     /// How much may be evaluated to know what the plan's expressions come to.
     work: u64,
     graph: OnceCell<Rc<Graph>>,
@@ -60,8 +60,8 @@ impl<'a> Subject<'a> {
             asides.extend(node.step().into_iter().flat_map(Step::asides));
             steps.extend(node.step().map(|step| StepSite { block, node, step }));
         }
-        let owners = plan.owners();
-        let outer = |block: &BlockId| Some((*owners.get(block.0 as usize)?)?.0);
+        let nesting = Nesting::of(plan);
+        let outer = |block: &BlockId| Some(nesting.owner(*block)?.0);
         let outwards = |block: BlockId| std::iter::successors(Some(block), outer);
         steps.retain(|site: &StepSite<'_>| {
             !outwards(site.block).any(|block| asides.contains(&block))
@@ -75,7 +75,7 @@ impl<'a> Subject<'a> {
             sound,
             project,
             steps,
-            owners,
+            nesting,
             work,
             graph,
             flow,
@@ -85,8 +85,7 @@ impl<'a> Subject<'a> {
 
     /// The node that owns a block, and the block that it stands in.
     pub(super) fn owner(&self, block: BlockId) -> Option<(BlockId, &'a Node)> {
-        let (outer, id) = (*self.owners.get(block.0 as usize)?)?;
-        Some((outer, self.plan.block(outer).node(id)))
+        self.nesting.owner(block)
     }
 
     /// A node and those that own the blocks around it, from the inside out, each with its block.
@@ -101,7 +100,7 @@ impl<'a> Subject<'a> {
 
     /// The block whose frame a place is in, seen from a block.
     pub(super) fn frame(&self, from: BlockId, place: Place) -> Option<BlockId> {
-        (0..place.up).try_fold(from, |block, _| self.owner(block).map(|(outer, _)| outer))
+        self.nesting.frame(from, place)
     }
 
     /// What can come to pass, where the plan waits for events and is sound.

@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::plan::{Jitter, Retry};
 use crate::types::{Effect, ErrorPattern};
 
+/// How often a call whose answer was lost is sent again because its `verify` found nothing of it.
+pub const MAX_SENDS: u32 = 3;
+
 /// Settings of retries with nothing left out.
 #[derive(Clone, Debug)]
 pub struct Backoff {

@@ -2,35 +2,97 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use foldhash::HashMap;
+
 use super::{Field, Literal, ObjectType, Rest, Type};
+
+/// The types that have a name, to be written in their place.
+pub type TypeNames = HashMap<Type, String>;
+
+impl Type {
+    /// The type as plans write it, with names in the place of its parts that have one.
+    pub fn named<'t>(&'t self, names: &'t TypeNames) -> impl Display + 't {
+        Written {
+            part: self,
+            names: Some(names),
+        }
+    }
+}
+
+/// A part of a type, and the names for what is in it.
+struct Written<'t, T> {
+    part: &'t T,
+    names: Option<&'t TypeNames>,
+}
+
+impl<'t, T> Written<'t, T> {
+    fn other<U>(&self, part: &'t U) -> Written<'t, U> {
+        Written {
+            part,
+            names: self.names,
+        }
+    }
+}
 
 impl Display for Type {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Never => f.write_str("never"),
-            Self::Any | Self::Invalid => f.write_str("any"),
-            Self::Null => f.write_str("null"),
-            Self::Bool => f.write_str("bool"),
-            Self::Int => f.write_str("int"),
-            Self::Uint => f.write_str("uint"),
-            Self::Double => f.write_str("double"),
-            Self::String => f.write_str("string"),
-            Self::Bytes => f.write_str("bytes"),
-            Self::Timestamp => f.write_str("timestamp"),
-            Self::Duration => f.write_str("duration"),
-            Self::Type => f.write_str("type"),
-            Self::Error => f.write_str("Error"),
-            Self::Literal(literal) => literal.fmt(f),
-            Self::Result(value) => write!(f, "Result<{value}>"),
-            Self::Map(map) => write!(f, "map<{}, {}>", map.key, map.value),
-            Self::Object(object) => object.fmt(f),
-            Self::List(element) if needs_group(element) => write!(f, "({element})[]"),
-            Self::List(element) => write!(f, "{element}[]"),
-            Self::Union(members) => match single_optional(members) {
-                Some(one) => write!(f, "{one}?"),
-                None => write_alternatives(f, members),
+        let (part, names) = (self, None);
+        Written { part, names }.fmt(f)
+    }
+}
+
+impl Display for Written<'_, Type> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(name) = self.names.and_then(|names| names.get(self.part)) {
+            return f.write_str(name);
+        }
+        match self.part {
+            Type::Never => f.write_str("never"),
+            Type::Any | Type::Invalid => f.write_str("any"),
+            Type::Null => f.write_str("null"),
+            Type::Bool => f.write_str("bool"),
+            Type::Int => f.write_str("int"),
+            Type::Uint => f.write_str("uint"),
+            Type::Double => f.write_str("double"),
+            Type::String => f.write_str("string"),
+            Type::Bytes => f.write_str("bytes"),
+            Type::Timestamp => f.write_str("timestamp"),
+            Type::Duration => f.write_str("duration"),
+            Type::Type => f.write_str("type"),
+            Type::Error => f.write_str("Error"),
+            Type::Literal(literal) => literal.fmt(f),
+            Type::Result(value) => write!(f, "Result<{}>", self.other(&**value)),
+            Type::Map(map) => {
+                let (key, value) = (self.other(&map.key), self.other(&map.value));
+                write!(f, "map<{key}, {value}>")
+            }
+            Type::Object(object) => self.other(&**object).fmt(f),
+            Type::List(element) => {
+                let written = self.other(&**element);
+                let has_name = self.names.is_some_and(|names| names.contains_key(element));
+                if needs_group(element) && !has_name {
+                    write!(f, "({written})[]")
+                } else {
+                    write!(f, "{written}[]")
+                }
+            }
+            Type::Union(members) => match single_optional(members) {
+                Some(one) => write!(f, "{}?", self.other(one)),
+                None => self.alternatives(f, members),
             },
         }
+    }
+}
+
+impl<'t, T> Written<'t, T> {
+    fn alternatives(&self, f: &mut Formatter<'_>, members: &'t [Type]) -> fmt::Result {
+        for (index, member) in members.iter().enumerate() {
+            if index > 0 {
+                f.write_str(" | ")?;
+            }
+            self.other(member).fmt(f)?;
+        }
+        Ok(())
     }
 }
 
@@ -49,35 +111,50 @@ impl Display for Literal {
 
 impl Display for ObjectType {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (part, names) = (self, None);
+        Written { part, names }.fmt(f)
+    }
+}
+
+impl Display for Written<'_, ObjectType> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut separator = "{ ";
-        for field in &self.fields {
-            write!(f, "{separator}{field}")?;
+        for field in &self.part.fields {
+            write!(f, "{separator}{}", self.other(field))?;
             separator = ", ";
         }
-        if let Rest::Typed(ty) = &self.rest {
-            write!(f, "{separator}…: {ty}")?;
-        } else if self.fields.is_empty() {
+        if let Rest::Typed(ty) = &self.part.rest {
+            write!(f, "{separator}…: {}", self.other(ty))?;
+        } else if self.part.fields.is_empty() {
             return f.write_str("{}");
         }
         f.write_str(" }")
     }
 }
 
-impl Display for Field {
+impl Display for Written<'_, Field> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write_name(f, &self.name)?;
-        match (self.required, &self.ty) {
+        let field = self.part;
+        let (ty, required) = (self.other(&field.ty), field.required);
+        write_name(f, &field.name)?;
+        if self
+            .names
+            .is_some_and(|names| names.contains_key(&field.ty))
+        {
+            return write!(f, "{}: {ty}", if required { "" } else { "?" });
+        }
+        match (required, &field.ty) {
             // As the type of a field `T?` also means that it may be missing, so a field that is always there says `| null`.
             (true, Type::Union(members)) => {
                 f.write_str(": ")?;
-                write_alternatives(f, members)
+                self.alternatives(f, members)
             }
             (false, Type::Union(members)) if single_optional(members).is_none() => {
                 f.write_str("?: ")?;
-                write_alternatives(f, members)
+                self.alternatives(f, members)
             }
-            (true, ty) | (false, ty @ Type::Union(_)) => write!(f, ": {ty}"),
-            (false, ty) => write!(f, "?: {ty}"),
+            (true, _) | (false, Type::Union(_)) => write!(f, ": {ty}"),
+            (false, _) => write!(f, "?: {ty}"),
         }
     }
 }
@@ -92,16 +169,6 @@ fn single_optional(members: &[Type]) -> Option<&Type> {
 
 fn needs_group(element: &Type) -> bool {
     matches!(element, Type::Union(members) if single_optional(members).is_none())
-}
-
-fn write_alternatives(f: &mut Formatter<'_>, members: &[Type]) -> fmt::Result {
-    for (index, member) in members.iter().enumerate() {
-        if index > 0 {
-            f.write_str(" | ")?;
-        }
-        member.fmt(f)?;
-    }
-    Ok(())
 }
 
 /// A field's name, in back quotes where it is no identifier.

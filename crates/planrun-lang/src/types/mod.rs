@@ -28,6 +28,7 @@ pub use call_effect::{GivenArgument, effect_of, method_effect};
 pub use check::{check_value, type_of};
 pub use convert::{convert, converted, keeps};
 pub use decode::{decode, encode};
+pub use display::TypeNames;
 pub use effect::Effect;
 pub use error_class::{Auth, Budget, Denied, ErrorClass, ErrorPattern, Transient, Validation};
 pub use failure_kind::FailureKind;

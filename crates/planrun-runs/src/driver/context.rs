@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use planrun_core::journal::{Given, Past};
-use planrun_core::run::{Asking, CanVerify, Copies, Defaults, Order, Setup, Until};
+use planrun_core::run::{Approval, Asking, CanVerify, Copies, Defaults, Order, Setup, Until};
 use planrun_lang::permission::Permissions;
 use planrun_tools::host::Host;
 use planrun_tools::tools::{Catalog, StandIn};
@@ -38,6 +38,8 @@ pub struct Context<'a> {
     /// What each statement of the plan means, by its name: what approvals are bound to. Without it they are bound to the
     /// text of the whole plan.
     pub definitions: BTreeMap<String, String>,
+    /// What somebody has to agree to before the run does anything.
+    pub approval: Option<Approval>,
     /// What earlier processes of the run have written there.
     pub past: Option<Past>,
     /// What another run has to give, so that it need not be done again.
@@ -77,6 +79,7 @@ impl<'a> Context<'a> {
             log: None,
             cache: None,
             definitions: BTreeMap::new(),
+            approval: None,
             past: None,
             copies: None,
             retries: false,
@@ -97,6 +100,7 @@ impl<'a> Context<'a> {
             run_id: self.run_id.as_str().into(),
             defaults: self.defaults.clone(),
             definitions: std::mem::take(&mut self.definitions),
+            approval: self.approval.take(),
             past: self.past.take(),
             copies: self.copies.take(),
             retries: self.retries,

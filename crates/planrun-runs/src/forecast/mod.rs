@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use planrun_lang::bounds::Bounds;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::Plan;
 use planrun_lang::source::SourceFile;
@@ -38,8 +39,10 @@ pub struct Forecast {
     pub plan: Arc<str>,
     pub dry_run: bool,
     pub steps: Vec<Item>,
-    /// How many calls of each class there are among the steps that would run, those that perhaps do included.
+    /// How many of the steps that would run, or perhaps do, are calls of each class. How often each is made: `bounds`.
     pub calls: BTreeMap<&'static str, usize>,
+    /// What the run does at most, whatever its inputs are.
+    pub bounds: Bounds,
     /// Why the run would fail, where that is known already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fails: Option<String>,
@@ -131,9 +134,10 @@ pub struct Permission {
 pub(crate) fn forecast(
     plan: &Arc<Plan>,
     inputs: &BTreeMap<Arc<str>, Value>,
+    bounds: Bounds,
     around: &Surroundings<'_>,
 ) -> Forecast {
-    let mut forecast = walk::Walk::new(around).whole(plan, inputs);
+    let mut forecast = walk::Walk::new(around).whole(plan, inputs, bounds);
     for item in &mut forecast.steps {
         if item.confirm.is_none() && item.kind == "call" {
             let tool = item.tool.as_deref();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use planrun_lang::bounds::Bounds;
 use planrun_lang::eval::Came;
 use planrun_lang::permission::Permissions;
 use planrun_lang::secrets::Redactor;
@@ -45,6 +46,7 @@ impl<'a> Walk<'a> {
         mut self,
         plan: &Arc<Plan>,
         inputs: &BTreeMap<Arc<str>, Value>,
+        bounds: Bounds,
     ) -> Forecast {
         let inputs = inputs
             .iter()
@@ -67,6 +69,7 @@ impl<'a> Walk<'a> {
             dry_run: true,
             steps: self.items,
             calls,
+            bounds,
             fails: self.fails.map(|why| self.redactor.text(&why).into_owned()),
             reply: self.reply,
             truncated: self.truncated,

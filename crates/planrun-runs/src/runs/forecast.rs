@@ -1,6 +1,9 @@
 //! What a run would do, asked before anything of it happens.
 
+use std::collections::BTreeSet;
+
 use planrun_core::run::Program;
+use planrun_lang::bounds::{Around, Bounds, bounds};
 
 use super::{CheckedPlan, Error, Inputs, Planrun, until_step};
 use crate::forecast::{Forecast, Surroundings, forecast};
@@ -29,6 +32,23 @@ impl Planrun {
             wanted: until.as_ref().map(|until| &until.needed),
             question_before: &|tool| workspace.question_before(tool),
         };
-        Ok(forecast(&plan.plan, inputs.values(), &around))
+        let bounds = plan.bounds(around.wanted);
+        Ok(forecast(&plan.plan, inputs.values(), bounds, &around))
+    }
+}
+
+impl CheckedPlan {
+    /// What a run of it does at most, whatever its inputs are. `wanted` are the statements of the plan itself that run, by
+    /// their numbers; all where it says nothing.
+    #[must_use]
+    pub fn bounds(&self, wanted: Option<&BTreeSet<u32>>) -> Bounds {
+        let defaults = self.workspace.defaults();
+        let around = Around {
+            policy: &defaults.policy,
+            limits: &defaults.limits,
+            retry: &|tool| defaults.retry_for(tool).cloned(),
+            wanted,
+        };
+        bounds(&self.plan, &around)
     }
 }

@@ -48,11 +48,13 @@ mod above;
 mod answer;
 mod answer_path;
 mod base;
+mod calls;
 mod contracts;
 mod error;
 mod events;
 mod export;
 mod forecast;
+mod grant;
 mod inbox;
 mod inputs;
 mod learned;
@@ -65,6 +67,7 @@ mod recorded;
 mod redaction;
 mod replay;
 mod run;
+mod run_id;
 mod signal;
 mod used_plans;
 mod workspace;
@@ -75,6 +78,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use answer::{Addressee, Answered};
 pub use answer_path::split as split_answer;
 pub use base::Base;
+pub use calls::CallSummary;
 pub use error::{Error, ErrorKind, MissingInput};
 pub use events::{EventOptions, FollowedEvents, RunEvent, RunEvents};
 pub use export::{ExportFault, Exported, verify_export};
@@ -85,7 +89,8 @@ pub use patch::Patched;
 pub use plan_text::{PlanText, beside, file_name, tidy};
 pub use prune::{Prune, Pruned};
 pub use recorded::{Loaded, RecordedRun};
-pub use run::{Driven, ResumeOptions, Run, RunOptions, new_run_id, until_step};
+pub use run::{Driven, ResumeOptions, Run, RunOptions, until_step};
+pub use run_id::new_run_id;
 pub use signal::{CancelOptions, Receiver};
 pub use workspace::{Checked, CheckedPlan, Choice, Workspace, real_host};
 
@@ -100,6 +105,8 @@ use crate::journal::store::{Journal as JournalFile, MemoryStore, Settings, Store
 pub struct Planrun {
     shared: Arc<Shared>,
     own_tools: Arc<[Tool]>,
+    /// Whether its plans are written by a model.
+    confined: bool,
 }
 
 struct Shared {
@@ -151,6 +158,7 @@ impl Planrun {
                 journal: Mutex::new(None),
             }),
             own_tools: Arc::default(),
+            confined: false,
         }
     }
 
@@ -161,6 +169,15 @@ impl Planrun {
     #[must_use]
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
         self.own_tools = self.own_tools.iter().cloned().chain(tools).collect();
+        self
+    }
+
+    /// The same for plans that a model writes: they reach no files, hosts or programs but those of the project's `allow`,
+    /// and where the project sets no `limits`, a run makes at most 200 calls and takes at most ten minutes. Runs that are
+    /// started so stay so, whoever resumes them.
+    #[must_use]
+    pub fn confined(mut self) -> Self {
+        self.confined = true;
         self
     }
 
@@ -178,6 +195,7 @@ impl Planrun {
                 journal,
             }),
             own_tools: Arc::default(),
+            confined: false,
         }
     }
 
@@ -206,11 +224,13 @@ impl Planrun {
     /// # Errors
     /// When the project's file cannot be used.
     pub fn workspace(&self) -> Result<Workspace, Error> {
-        Workspace::with_tools(
-            self.shared.host.clone(),
-            &self.shared.location,
-            &self.own_tools,
-        )
+        let Shared { host, location, .. } = &*self.shared;
+        let workspace = Workspace::with_tools(host.clone(), location, &self.own_tools)?;
+        Ok(if self.confined {
+            workspace.confined()
+        } else {
+            workspace
+        })
     }
 
     /// Checks a plan text. Files that it uses are found beside it, by its name.

@@ -36,15 +36,17 @@ impl Planrun {
         super::list::open(&journal, run)?;
         self.recorded(run)
     }
+}
 
+impl RecordedRun {
     /// Gives a run another text for what it has not started. What has started, and what that has read, stays as it is.
     ///
     /// # Errors
     /// [`Error::Invalid`] where the text changes what cannot change any more; [`Error::Obstacles`] where the rest of it
     /// could not be done as a whole; when another process drives the run.
-    pub fn patch(&self, run: &RecordedRun, plan: &CheckedPlan) -> Result<Patched, Error> {
-        let (before, past) = (&run.pinned, &run.past);
-        let old = run.load()?;
+    pub fn patch(&self, plan: &CheckedPlan) -> Result<Patched, Error> {
+        let (before, past) = (&self.pinned, &self.past);
+        let old = self.load()?;
         let now = Program::new(plan.plan.clone());
         let (was, is) = (
             before.definitions(),
@@ -76,17 +78,18 @@ impl Planrun {
         });
         plan.unobstructed(&over.map(|node| node.span).collect::<Vec<_>>())?;
         let location = &plan.workspace.location;
-        let after = Pinned::new(
+        let mut after = Pinned::new(
             (plan.source.name(), plan.source.text(), &plan.plan),
             (&location.folder, location.file.is_some(), &plan.pins()),
             &old.inputs,
             (before.mock, before.max_steps, before.strict),
         );
+        (after.confined, after.approval) = (before.confined, before.approval.clone());
         write_down(
-            &run.journal,
-            &run.row.run,
+            &self.journal,
+            &self.row.run,
             (before, &after),
-            self.host().now(),
+            self.planrun.host().now(),
         )?;
         Ok(Patched::between(&was, &is))
     }

@@ -17,6 +17,7 @@ use serde_json::Value as Json;
 use super::{Error, Inputs, Journal};
 use crate::journal::store::{Digest, RunRow};
 use planrun_core::journal::{Past, Shown, labelled};
+use planrun_core::run::Approval;
 
 /// The document that a journal keeps of a run. Paths are relative to the folder of the project.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,6 +38,12 @@ pub(super) struct Pinned {
     /// No `recover` arm puts a value in the place of a result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// Whether a model has written its plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confined: bool,
+    /// What somebody has to agree to before it does anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
     /// The places in inputs that must not be shown; their first field is the name of the input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sensitive: Vec<Arc<str>>,
@@ -81,6 +88,8 @@ impl Pinned {
             mock,
             max_steps,
             strict,
+            confined: false,
+            approval: None,
             sensitive,
         }
     }

@@ -71,6 +71,12 @@ impl RecordedRun {
         &self.pinned.file
     }
 
+    /// The text that it is bound to now.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.pinned.text
+    }
+
     /// The name of the plan in its file.
     #[must_use]
     pub fn plan(&self) -> &str {

@@ -10,7 +10,6 @@ use planrun_lang::sema::{Plan, StepKind};
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::{json::definitions, parse};
 use planrun_lang::types::{ErrorClass, Validation};
-use planrun_tools::host::Host;
 use planrun_tools::mock::{MockOptions, MockServer};
 use planrun_tools::tools::{Catalog, StandIn};
 use tokio_util::sync::CancellationToken;
@@ -19,12 +18,13 @@ use super::base::Base;
 use super::pinned::Pinned;
 use super::recorded::RecordedRun;
 use super::replay::replay;
+use super::run_id::new_run_id;
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
 use crate::driver::{self, Answering, Context, Observer, Silence};
 use crate::journal::store::{Created, Lease, NewRun, RunRow};
 use crate::journal::{Log, MemoryCache, ResultCache};
 use planrun_core::journal::{MAX_CRASHES, Past, Summary};
-use planrun_core::run::{Copies, Defaults, Outcome, Program, Until};
+use planrun_core::run::{Approval, Copies, Defaults, Outcome, Program, Until};
 
 /// How a new run is begun.
 #[derive(Default)]
@@ -39,6 +39,8 @@ pub struct RunOptions {
     pub max_steps: Option<u64>,
     /// No `recover` arm puts a value in the place of a result.
     pub strict: bool,
+    /// What somebody has to agree to before it does anything: until then it is paused.
+    pub approval: Option<Approval>,
     /// Another run, from which it takes over what need not be done again.
     pub base: Option<Base>,
     /// A step that is done again, with all that comes after it, though the base has done it.
@@ -135,6 +137,7 @@ impl Planrun {
             mock: options.mock,
             max_steps: options.max_steps,
             strict: options.strict,
+            approval: options.approval,
             copies,
             until,
             retries: false,
@@ -410,6 +413,7 @@ pub(super) struct Job {
     mock: bool,
     pub(super) max_steps: Option<u64>,
     pub(super) strict: bool,
+    approval: Option<Approval>,
     /// What another run has to give.
     copies: Option<Copies>,
     until: Option<Until>,
@@ -429,6 +433,11 @@ impl Job {
             pinned.pins(&location.folder),
             &recorded.planrun.own_tools,
         )?;
+        let workspace = if pinned.confined {
+            workspace.confined()
+        } else {
+            workspace
+        };
         let source = SourceFile::new(&*pinned.file, &*pinned.text);
         let checked = workspace.check(&source);
         let plan = checked
@@ -465,6 +474,7 @@ impl Job {
             mock: pinned.mock,
             max_steps: pinned.max_steps,
             strict: pinned.strict,
+            approval: pinned.approval.clone(),
             copies: None,
             until: None,
             retries: false,
@@ -479,7 +489,7 @@ impl Job {
         plan: &CheckedPlan,
     ) -> Result<Created<Box<dyn Lease>>, Error> {
         let workspace = &self.workspace;
-        let pinned = Pinned::new(
+        let mut pinned = Pinned::new(
             (plan.source.name(), plan.source.text(), &plan.plan),
             (
                 &workspace.location.folder,
@@ -489,6 +499,8 @@ impl Job {
             &self.inputs,
             (self.mock, self.max_steps, self.strict),
         );
+        pinned.approval = self.approval.clone();
+        pinned.confined = workspace.is_confined;
         let new = NewRun {
             run: &self.run,
             plan: &plan.plan.name,
@@ -557,6 +569,7 @@ impl Job {
             },
             log: self.log,
             definitions: self.definitions,
+            approval: self.approval,
             past: self.past,
             copies: self.copies,
             retries: self.retries,
@@ -584,16 +597,4 @@ impl Workspace {
         started
             .map_err(|error| Error::Unusable(format!("the mock of the apps cannot start: {error}")))
     }
-}
-
-/// A time-ordered identifier (UUID version 7, RFC 9562).
-pub fn new_run_id(host: &dyn Host) -> String {
-    let millis = u64::try_from(host.now() / 1_000_000).unwrap_or(0);
-    let (high, low) = (host.random(), host.random());
-    let mut random = [0; 10];
-    random[..8].copy_from_slice(&high.to_le_bytes());
-    random[8..].copy_from_slice(&low.to_le_bytes()[..2]);
-    uuid::Builder::from_unix_timestamp_millis(millis, &random)
-        .into_uuid()
-        .to_string()
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, Severities, Severity, codes};
@@ -43,7 +44,14 @@ pub struct Workspace {
     tools: Tools,
     /// Tools that the program around planrun brings along, over those of the project.
     own_tools: Arc<[Tool]>,
+    /// Whether its plans are written by a model.
+    pub(super) is_confined: bool,
 }
+
+/// Calls of a run of a plan that a model has written, where the project says nothing.
+const MAX_CALLS_OF_A_MODEL: u64 = 200;
+/// The same for its time, without that in which it waits for people.
+const MAX_TIME_OF_A_MODEL: Duration = Duration::from_mins(10);
 
 /// A plan file that was read and checked, before one of its plans is chosen.
 pub struct Checked {
@@ -157,6 +165,18 @@ impl Workspace {
         Ok(other)
     }
 
+    /// The same for plans that a model has written: see [`Planrun::confined`](super::Planrun::confined).
+    pub(super) fn confined(mut self) -> Self {
+        self.is_confined = true;
+        self.limit.get_or_insert_with(Permissions::none);
+        self.limits = self.limits.over(&Budget {
+            calls: Some(MAX_CALLS_OF_A_MODEL),
+            time: Some(MAX_TIME_OF_A_MODEL),
+            ..Budget::default()
+        });
+        self
+    }
+
     fn of(
         host: Arc<dyn Host>,
         reading: Arc<PinnedHost>,
@@ -214,6 +234,7 @@ impl Workspace {
             findings,
             tools,
             own_tools,
+            is_confined: false,
         })
     }
 

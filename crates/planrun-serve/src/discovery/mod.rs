@@ -1,1 +1,91 @@
 //! What tools and plans there are, told in the few words that a model can afford.
+//!
+//! What servers say of their tools is text from outside. It is shown as documentation, on lines that are marked as such and
+//! without characters that nobody sees; what speaks to its reader in place of describing a tool is withheld.
+
+mod contract;
+mod describe;
+mod hit;
+mod language;
+mod search;
+mod types;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use planrun_lang::lint::suspicions;
+use planrun_lang::syntax::spelling::write_word;
+use planrun_lang::types::Signature;
+use planrun_tools::contract::ToolIndex;
+
+pub use language::{language_page, language_topics};
+
+/// What a model that writes plans has to know of the language, in at most 550 tokens.
+pub const CARD: &str = include_str!("card.txt");
+
+/// The word for all saved plans where one names a namespace.
+const PLANS: &str = "plans";
+
+/// The tools and the saved plans of a project, by their words and by their names. Made once; asking it changes nothing.
+pub struct Index {
+    words: ToolIndex,
+    by_namespace: BTreeMap<Arc<str>, Vec<Arc<Signature>>>,
+    by_path: BTreeMap<String, Arc<Signature>>,
+    plans: BTreeMap<Arc<str>, Arc<Signature>>,
+}
+
+impl Index {
+    /// The index of these tools and saved plans. A plan is what [`planrun_lang::sema::Plan::contract`] makes of it, and goes
+    /// by its name alone.
+    #[must_use]
+    pub fn new(
+        tools: impl IntoIterator<Item = Arc<Signature>>,
+        plans: impl IntoIterator<Item = Arc<Signature>>,
+    ) -> Self {
+        let by_path: BTreeMap<String, Arc<Signature>> =
+            tools.into_iter().map(|tool| (tool.path(), tool)).collect();
+        let mut by_namespace: BTreeMap<Arc<str>, Vec<Arc<Signature>>> = BTreeMap::new();
+        for tool in by_path.values() {
+            let own = by_namespace.entry(tool.namespace.clone()).or_default();
+            own.push(tool.clone());
+        }
+        let plans: BTreeMap<Arc<str>, Arc<Signature>> = plans
+            .into_iter()
+            .map(|plan| (plan.name.clone(), plan))
+            .collect();
+        let words = ToolIndex::new(by_path.values().chain(plans.values()).cloned());
+        Self {
+            words,
+            by_namespace,
+            by_path,
+            plans,
+        }
+    }
+
+    /// Whether it is one of the saved plans.
+    fn is_plan(&self, tool: &Arc<Signature>) -> bool {
+        let plan = self.plans.get(&tool.name);
+        plan.is_some_and(|plan| Arc::ptr_eq(plan, tool))
+    }
+
+    /// The tools of a namespace, or all saved plans where no namespace bears their word.
+    fn members(&self, namespace: &str) -> Option<Vec<&Arc<Signature>>> {
+        match self.by_namespace.get(namespace) {
+            Some(tools) => Some(tools.iter().collect()),
+            None => (namespace == PLANS).then(|| self.plans.values().collect()),
+        }
+    }
+}
+
+/// A name as plans write it.
+fn spelled(name: &str) -> String {
+    let mut text = String::new();
+    write_word(&mut text, name);
+    text
+}
+
+/// Why a text from outside is not shown: what it does, several things joined; nothing where it only describes.
+fn suspicion(text: &str) -> Option<String> {
+    let found = suspicions(text);
+    (!found.is_empty()).then(|| found.join(" and "))
+}

@@ -48,27 +48,27 @@ const SYNONYMS: [&str; 17] = [
 ];
 
 /// The tools of a project, by their words.
-pub struct ToolIndex<'t> {
+pub struct ToolIndex {
     words: Words,
-    tools: Vec<Document<'t>>,
+    tools: Vec<Document>,
     /// How many tools have a word.
     frequency: BTreeMap<String, u32>,
     /// The weight of all words of a tool, on average.
     average: f64,
 }
 
-struct Document<'t> {
-    tool: &'t Signature,
+struct Document {
+    tool: Arc<Signature>,
     weights: BTreeMap<String, f64>,
     length: f64,
 }
 
-impl<'t> ToolIndex<'t> {
+impl ToolIndex {
     #[must_use]
-    pub fn new(tools: impl IntoIterator<Item = &'t Arc<Signature>>) -> Self {
+    pub fn new(tools: impl IntoIterator<Item = Arc<Signature>>) -> Self {
         let words = Words::new();
         let documents = tools.into_iter().map(|tool| Document::new(tool, &words));
-        let tools: Vec<Document<'_>> = documents.collect();
+        let tools: Vec<Document> = documents.collect();
         let mut frequency = BTreeMap::new();
         for word in tools.iter().flat_map(|tool| tool.weights.keys()) {
             *frequency.entry(word.clone()).or_default() += 1;
@@ -85,7 +85,7 @@ impl<'t> ToolIndex<'t> {
 
     /// The tools that the words of a question speak of, the best first; of equals the first by name.
     #[must_use]
-    pub fn find(&self, query: &str) -> Vec<&'t Signature> {
+    pub fn find(&self, query: &str) -> Vec<&Arc<Signature>> {
         let asked: BTreeSet<String> = self.words.of(query).into_iter().collect();
         let mut wanted: BTreeMap<&str, f64> = BTreeMap::new();
         for word in &asked {
@@ -97,8 +97,9 @@ impl<'t> ToolIndex<'t> {
         let scores = self
             .tools
             .iter()
-            .map(|tool| (self.score(tool, &wanted), tool.tool));
-        let mut found: Vec<(f64, &Signature)> = scores.filter(|(score, _)| *score > 0.0).collect();
+            .map(|tool| (self.score(tool, &wanted), &tool.tool));
+        let mut found: Vec<(f64, &Arc<Signature>)> =
+            scores.filter(|(score, _)| *score > 0.0).collect();
         found.sort_by(|(one, first), (other, second)| {
             other
                 .total_cmp(one)
@@ -107,7 +108,7 @@ impl<'t> ToolIndex<'t> {
         found.into_iter().map(|(_, tool)| tool).collect()
     }
 
-    fn score(&self, tool: &Document<'_>, wanted: &BTreeMap<&str, f64>) -> f64 {
+    fn score(&self, tool: &Document, wanted: &BTreeMap<&str, f64>) -> f64 {
         let norm = SATURATION * (1.0 - LENGTH + LENGTH * tool.length / self.average.max(1.0));
         let score = wanted.iter().filter_map(|(word, weight)| {
             let own = tool.weights.get(*word)?;
@@ -119,8 +120,8 @@ impl<'t> ToolIndex<'t> {
     }
 }
 
-impl<'t> Document<'t> {
-    fn new(tool: &'t Signature, words: &Words) -> Self {
+impl Document {
+    fn new(tool: Arc<Signature>, words: &Words) -> Self {
         let documentation = tool.description.as_deref().unwrap_or_default().trim();
         let parameters = tool
             .parameters
@@ -282,7 +283,7 @@ mod tests {
             tool("发邮件", "给客户发送邮件。"),
             tool("weather", "The forecast of a city."),
         ];
-        let index = ToolIndex::new(&tools);
+        let index = ToolIndex::new(tools);
         let found = |query: &str| {
             let found = index
                 .find(query)

@@ -145,7 +145,9 @@ impl Past {
             kind @ (EventKind::TaskMoved { .. }
             | EventKind::SignalReceived { .. }
             | EventKind::AnswerGiven { .. }) => self.heard(kind, at),
-            kind @ (EventKind::BudgetLow { .. } | EventKind::ListenerFired { .. }) => {
+            kind @ (EventKind::BudgetLow { .. }
+            | EventKind::ListenerFired { .. }
+            | EventKind::RunGranted { .. }) => {
                 self.told(kind.name(), kind.path());
             }
             kind @ (EventKind::StepQueued { .. }

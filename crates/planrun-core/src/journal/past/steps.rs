@@ -61,6 +61,7 @@ impl Past {
             | EventKind::RunCancelling { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }
+            | EventKind::RunGranted { .. }
             | EventKind::RunSettled { .. }
             | EventKind::AnswerGiven { .. }
             | EventKind::BudgetLow { .. }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use planrun_lang::eval::EvalError;
 use planrun_lang::sema::expr::Code;
@@ -13,6 +12,8 @@ use planrun_lang::value::Value;
 use super::state::CallState;
 use crate::journal::{Question, StepError, Waiting};
 use crate::run::agenda::Inquiry;
+use crate::run::clock::whole_milliseconds;
+use crate::run::consent::Consent;
 use crate::run::context::Context;
 use crate::run::frame::NodeRef;
 use crate::run::policy::ToolNames;
@@ -25,6 +26,8 @@ enum Gate<'s> {
     Own(&'s Confirm),
     /// The project wants a yes before every call of this tool.
     Project(String),
+    /// Why it is not among what was agreed to for the run as a whole.
+    Exceeds(String),
 }
 
 /// Somebody's yes.
@@ -48,6 +51,8 @@ pub(in crate::run) enum Verdict {
 #[derive(Default)]
 pub(in crate::run) struct Approvals {
     given: BTreeMap<NodeRef, Approval>,
+    /// To all that the run does, before it does anything.
+    pub consent: Consent,
 }
 
 impl Approvals {
@@ -113,10 +118,10 @@ impl Approvals {
         step: &Step,
         call: &CallState,
     ) -> Verdict {
-        if gate(ctx, at, step).is_none() {
+        let program = ctx.tree.program(at.0);
+        if self.gate_of_call(ctx, at, step, call).is_none() {
             return Verdict::Free;
         }
-        let program = ctx.tree.program(at.0);
         let path = ctx.tree.path(&program, at);
         let Some(approval) = self.given.get_mut(&at) else {
             return Verdict::AskAgain;
@@ -147,22 +152,35 @@ impl Approvals {
         self.given.insert(at, Approval { question, used });
     }
 
+    /// Asks before a call that has begun: before another execution of it, or before one that was not agreed to.
+    pub(in crate::run) fn ask_for_another(
+        &self,
+        ctx: &mut Context,
+        at: NodeRef,
+        step: &Step,
+        call: &CallState,
+    ) {
+        if let Some(gate) = self.gate_of_call(ctx, at, step, call) {
+            let execution = approved_execution(ctx, at, step, call);
+            ask(ctx, at, (step, &gate), call.arguments.clone(), execution);
+        }
+    }
+
+    /// What stands before a call as it would go out.
+    fn gate_of_call<'s>(
+        &self,
+        ctx: &Context,
+        at: NodeRef,
+        step: &'s Step,
+        call: &CallState,
+    ) -> Option<Gate<'s>> {
+        let exceeds = || self.consent.exceeded_by(ctx, at, call).map(Gate::Exceeds);
+        gate(ctx, at, step).or_else(exceeds)
+    }
+
     /// The step of an approval waits for nothing any more.
     pub(in crate::run) fn withdraw(&mut self, at: NodeRef) {
         self.given.remove(&at);
-    }
-}
-
-/// Asks before another execution of a call that has begun.
-pub(in crate::run) fn ask_for_another(
-    ctx: &mut Context,
-    at: NodeRef,
-    step: &Step,
-    call: &CallState,
-) {
-    if let Some(gate) = gate(ctx, at, step) {
-        let execution = approved_execution(ctx, at, step, call);
-        ask(ctx, at, (step, &gate), call.arguments.clone(), execution);
     }
 }
 
@@ -203,7 +221,7 @@ fn ask(
             .forget_answer(&past.question.path(&path));
         why = Some("what was asked before has changed, so an answer to that is void".into());
     }
-    let question = match text_of(ctx, at, gate) {
+    let question = match text_of(ctx, at, step, gate) {
         Ok(question) => question,
         Err(error) => return ctx.expression_failed(at, &error),
     };
@@ -213,7 +231,7 @@ fn ask(
         tool: called(step),
         effect,
         arguments,
-        why,
+        why: why.or_else(|| question.why.clone()),
         asked_at: ctx.outbox.now.wall,
         ..question
     };
@@ -223,7 +241,12 @@ fn ask(
 }
 
 /// The text of a gate, with its role and its end.
-fn text_of(ctx: &Context, at: NodeRef, gate: &Gate<'_>) -> Result<Question, EvalError> {
+fn text_of(
+    ctx: &Context,
+    at: NodeRef,
+    step: &Step,
+    gate: &Gate<'_>,
+) -> Result<Question, EvalError> {
     match gate {
         Gate::Own(Confirm {
             text, by, expires, ..
@@ -236,6 +259,10 @@ fn text_of(ctx: &Context, at: NodeRef, gate: &Gate<'_>) -> Result<Question, Eval
             expires.as_ref(),
         ),
         Gate::Project(tool) => Ok(Question::plain(Waiting::Confirm, ToolNames::question(tool))),
+        Gate::Exceeds(why) => Ok(Question {
+            why: Some(why.as_str().into()),
+            ..Question::plain(Waiting::Confirm, ToolNames::question(&called(step)))
+        }),
     }
 }
 
@@ -254,7 +281,7 @@ fn called(step: &Step) -> Arc<str> {
     }
 }
 
-/// What stands before a step. What verifies a step, or undoes it, passes no gate.
+/// What stands before a step, whatever it is called with. What verifies a step, or undoes it, passes no gate.
 fn gate<'s>(ctx: &Context, at: NodeRef, step: &'s Step) -> Option<Gate<'s>> {
     if let Some(confirm) = step
         .clauses
@@ -407,15 +434,4 @@ fn binding(
         hash.update(part);
     }
     hash.finalize().to_hex()[..32].into()
-}
-
-/// The first moment with whole milliseconds that is not before this one: what is written down is exactly what is kept.
-pub(in crate::run) fn whole_milliseconds(nanos: i128) -> i128 {
-    let milli = i128::try_from(Duration::from_millis(1).as_nanos()).unwrap_or(1);
-    nanos.div_euclid(milli) * milli
-        + if nanos.rem_euclid(milli) == 0 {
-            0
-        } else {
-            milli
-        }
 }

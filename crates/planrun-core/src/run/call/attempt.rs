@@ -48,6 +48,7 @@ impl Calls {
             return ctx.then(Next::GiveSlot(at.0));
         }
         self.budgets.spend(ctx, at.0, 1, Used::default());
+        self.approvals.consent.spend(ctx, at, signature);
         state.attempt += 1;
         state.number = ctx.schedule.number();
         (state.handle, state.has_reported_usage) = (None, false);

@@ -19,7 +19,7 @@ use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::sema::Step;
 use planrun_lang::types::{ErrorClass, Signature};
 
-use self::approval::{Approvals, Verdict, ask_for_another};
+use self::approval::{Approvals, Verdict};
 use self::budget::Budgets;
 use self::open_calls::OpenCalls;
 use self::state::CallState;
@@ -160,7 +160,7 @@ impl Calls {
     pub(in crate::run) fn ask_again(&self, ctx: &mut Context, at: NodeRef) {
         let program = ctx.tree.program(at.0);
         if let (Some(state), Some(step)) = (self.open.calls.get(&at), ctx.tree.step(&program, at)) {
-            ask_for_another(ctx, at, step, state);
+            self.approvals.ask_for_another(ctx, at, step, state);
         }
     }
 

@@ -119,6 +119,10 @@ impl Calls {
             record.details_mut().arguments = Some(past.arguments.clone());
         }
         self.budgets.spend(ctx, at.0, made, past.used);
+        let program = ctx.tree.program(at.0);
+        if let Some((.., tool)) = ctx.tree.tool_call(&program, at) {
+            self.approvals.consent.spend(ctx, at, tool);
+        }
     }
 
     /// Takes up the next call that an earlier process had sent and never got an answer to; false where none is left. One

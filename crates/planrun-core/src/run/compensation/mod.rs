@@ -487,7 +487,7 @@ fn matters(program: &Program) -> bool {
         || program.plans.iter().any(|called| matters(called))
 }
 
-fn calls_tool(step: &Step) -> bool {
+pub(in crate::run) fn calls_tool(step: &Step) -> bool {
     matches!(&step.kind, StepKind::Call(call) if matches!(call.target, Target::Tool(_)))
 }
 

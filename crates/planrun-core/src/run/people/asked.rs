@@ -7,7 +7,7 @@ use planrun_lang::value::Value;
 use serde::Serialize;
 
 use super::People;
-use crate::journal::{Answer, FormField, Question, Waiting, instant};
+use crate::journal::{APPROVE, Answer, FormField, Question, Waiting, instant};
 use crate::run::context::Context;
 use crate::run::frame::{Microseconds, NodeRef};
 
@@ -16,7 +16,7 @@ use crate::run::frame::{Microseconds, NodeRef};
 pub struct QuestionReport {
     /// The path under which it is answered.
     pub path: Arc<str>,
-    /// `confirm`, `input`, `answer` or `peer`.
+    /// `confirm`, `approval`, `input`, `answer` or `peer`.
     pub kind: &'static str,
     pub status: QuestionStatus,
     pub text: Arc<str>,
@@ -97,7 +97,10 @@ impl People {
     pub(in crate::run) fn note_answered(&mut self, at: NodeRef, kind: Waiting, answer: &Answer) {
         let status = match kind {
             Waiting::Confirm if answer.value == Value::Bool(true) => QuestionStatus::Approved,
-            Waiting::Confirm => QuestionStatus::Rejected,
+            Waiting::Approval if answer.value.get(APPROVE) == Some(&Value::Bool(true)) => {
+                QuestionStatus::Approved
+            }
+            Waiting::Confirm | Waiting::Approval => QuestionStatus::Rejected,
             Waiting::Peer if answer.value == Value::Null => QuestionStatus::Rejected,
             Waiting::Input
             | Waiting::Peer

@@ -374,8 +374,9 @@ impl People {
             }
             Waiting::Confirm => {
                 ctx.reached(at, Reached::Refused);
-                self.unanswered(ctx, at, ErrorClass::Denied(Denied::Human), refusal(answer));
+                self.unanswered(ctx, at, ErrorClass::Denied(Denied::Human), answer.refusal());
             }
+            Waiting::Approval => ctx.then(Inquiry::RunApproved(Box::new(answer.clone()))),
             Waiting::Answer => ctx.then(Inquiry::OutcomeTold(at, answer.value.clone())),
             Waiting::Input
             | Waiting::Peer
@@ -431,17 +432,5 @@ impl People {
         let path = ctx.tree.own_path(at);
         let error = Arc::new(StepError::new(class, message, &path));
         ctx.then(Inquiry::Unanswered(at, error));
-    }
-}
-
-/// Who said no, and why.
-fn refusal(answer: &Answer) -> String {
-    let who = answer
-        .by
-        .as_deref()
-        .map_or("somebody".to_owned(), |by| format!("`{by}`"));
-    match &answer.note {
-        Some(note) => format!("{who} said no: {note}"),
-        None => format!("{who} said no"),
     }
 }

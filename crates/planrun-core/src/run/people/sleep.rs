@@ -7,7 +7,7 @@ use planrun_lang::value::Value;
 
 use super::People;
 use crate::journal::EventKind;
-use crate::run::call::approval::whole_milliseconds;
+use crate::run::clock::whole_milliseconds;
 use crate::run::context::Context;
 use crate::run::frame::NodeRef;
 

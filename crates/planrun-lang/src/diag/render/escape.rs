@@ -120,7 +120,8 @@ fn push_escape(out: &mut String, character: char) {
 
 /// Controls, directional marks, zero-width and other format characters, line and paragraph separators, and what is no
 /// character at all, which XML refuses.
-fn is_hidden(character: char) -> bool {
+#[must_use]
+pub fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(
             character,

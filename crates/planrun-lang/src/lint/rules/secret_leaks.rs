@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
-use crate::lint::origin::{Origin, origins};
+use crate::origin::{Origin, origins};
 use crate::sema::expr::Code;
 use crate::sema::{BlockId, Node, NodeKind, StepKind, Target};
 
@@ -22,7 +22,7 @@ pub(super) fn look<'a>(subject: &Subject<'a>, found: &mut Vec<Diagnostic>) {
     }
     for (block, _, node) in subject.plan.sites() {
         let mut leaks = |code: &'a Code, place: &str, own: Option<&str>| {
-            let secrets = origins(subject, block, code).into_iter();
+            let secrets = origins(&subject.nesting, block, code).into_iter();
             let mut secrets = secrets.filter(|origin| own != Some(&*origin.signature.namespace));
             if let Some((origin, path)) =
                 secrets.find_map(|origin| secret(&origin).map(|path| (origin.clone(), path)))

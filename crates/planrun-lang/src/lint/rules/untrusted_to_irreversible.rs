@@ -4,10 +4,10 @@ use super::Subject;
 use super::subject::StepSite;
 use crate::diag::{Diagnostic, codes};
 use crate::lint::gate::{conditions, is_gated};
-use crate::lint::origin::{Origin, of_node, of_path, origins};
+use crate::origin::{Origin, gives_free_text, is_free_text, of_node, of_path, origins};
 use crate::sema::BlockId;
 use crate::sema::expr::{Code, Link, LinkOp, Node, Op, Operator};
-use crate::types::{Effect, FieldLookup, Type, field};
+use crate::types::Effect;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     // Without a stranger there is nothing to follow.
@@ -29,7 +29,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             if !target || !is_free_text(&code.ty) {
                 continue;
             }
-            let strangers = origins(subject, site.block, code).into_iter();
+            let strangers = origins(&subject.nesting, site.block, code).into_iter();
             let mut strangers =
                 strangers.filter(|origin| origin.signature.open_world && gives_free_text(origin));
             let Some(origin) = strangers.find(|origin| !is_tested(subject, site, origin)) else {
@@ -54,59 +54,6 @@ fn finding(path: &str, name: &str, code: &Code, origin: &Origin<'_>) -> Diagnost
     finding.label(origin.call.span, "strangers write what this gives")
 }
 
-/// Whether a value of this type can be any text: choices, numbers and truth values cannot.
-fn is_free_text(ty: &Type) -> bool {
-    match ty {
-        Type::String | Type::Any | Type::Bytes => true,
-        Type::List(element) | Type::Result(element) => is_free_text(element),
-        Type::Map(map) => is_free_text(&map.value),
-        Type::Union(members) => members.iter().any(is_free_text),
-        Type::Object(object) => object.fields.iter().any(|field| is_free_text(&field.ty)),
-        _ => false,
-    }
-}
-
-/// Whether the part of the answer is text without a pattern or a format that its contract checks.
-fn gives_free_text(origin: &Origin<'_>) -> bool {
-    let mut ty = without_lists(&origin.signature.returns);
-    let mut schema = origin
-        .signature
-        .output_schema
-        .as_ref()
-        .map(|contract| contract.meant());
-    for name in &origin.path {
-        ty = match field(&ty, name) {
-            FieldLookup::Found { ty, .. } => without_lists(&ty),
-            FieldLookup::Any => Type::Any,
-            FieldLookup::Missing | FieldLookup::NotAnObject => return false,
-        };
-        schema = schema
-            .map(elements)
-            .and_then(|schema| schema.get("properties")?.get(&**name));
-    }
-    let narrowed = schema.map(elements).is_some_and(|schema| {
-        ["pattern", "enum", "const"]
-            .iter()
-            .any(|key| schema.get(key).is_some())
-    });
-    is_free_text(&ty) && !narrowed
-}
-
-fn without_lists(ty: &Type) -> Type {
-    match ty.without_null() {
-        Type::List(element) => without_lists(&element),
-        other => other,
-    }
-}
-
-fn elements(schema: &serde_json::Value) -> &serde_json::Value {
-    let mut schema = schema;
-    while let Some(items) = schema.get("items") {
-        schema = items;
-    }
-    schema
-}
-
 /// Whether what decides about the call looks at this very text: a pattern, a list of known values, one known value.
 fn is_tested<'a>(subject: &Subject<'a>, site: &StepSite<'a>, origin: &Origin<'_>) -> bool {
     subject.outwards(site).any(|(block, node)| {
@@ -121,7 +68,7 @@ fn tests<'a>(subject: &Subject<'a>, block: BlockId, node: &'a Node, origin: &Ori
             nodes.iter().any(|node| tests(subject, block, node, origin))
         }
         Op::Not(node) => tests(subject, block, node, origin),
-        Op::Matches { subject: text, .. } => is_it(of_node(subject, block, text)),
+        Op::Matches { subject: text, .. } => is_it(of_node(&subject.nesting, block, text)),
         Op::Path { base, links } => match links.split_last() {
             Some((
                 Link {
@@ -129,7 +76,7 @@ fn tests<'a>(subject: &Subject<'a>, block: BlockId, node: &'a Node, origin: &Ori
                     ..
                 },
                 before,
-            )) => is_it(of_path(subject, block, base, before)),
+            )) => is_it(of_path(&subject.nesting, block, base, before)),
             _ => false,
         },
         Op::Chain { first, rest } => {
@@ -137,7 +84,7 @@ fn tests<'a>(subject: &Subject<'a>, block: BlockId, node: &'a Node, origin: &Ori
             rest.iter().all(|(operator, _)| known.contains(operator))
                 && std::iter::once(&**first)
                     .chain(rest.iter().map(|(_, node)| node))
-                    .any(|node| is_it(of_node(subject, block, node)))
+                    .any(|node| is_it(of_node(&subject.nesting, block, node)))
         }
         _ => false,
     }

@@ -25,6 +25,7 @@ pub use step::{
     Target, Undo, Until, Verify, Wait,
 };
 pub use task::{Event, EventKind, FAILED, Listener, PlanTest, Set, Status, Task, TaskId, TaskTest};
+pub use walk::Nesting;
 
 /// A plan that may run.
 #[derive(Debug)]

@@ -26,7 +26,8 @@ pub enum Jitter {
 }
 
 /// What happens to a run in which a step failed for good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OnFailure {
     #[default]
     Undo,

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::{Block, BlockId, Call, Node, NodeId, Plan, Step, StepKind, Target};
+use crate::sema::Place;
 use crate::types::Signature;
 
 impl Plan {
@@ -67,5 +68,38 @@ impl Plan {
             });
         }
         owners
+    }
+}
+
+/// A plan with who owns which of its blocks.
+#[derive(Debug)]
+pub struct Nesting<'a> {
+    plan: &'a Plan,
+    owners: Vec<Option<(BlockId, NodeId)>>,
+}
+
+impl<'a> Nesting<'a> {
+    #[must_use]
+    pub fn of(plan: &'a Plan) -> Self {
+        let owners = plan.owners();
+        Self { plan, owners }
+    }
+
+    #[must_use]
+    pub const fn plan(&self) -> &'a Plan {
+        self.plan
+    }
+
+    /// The node that owns a block, and the block that it stands in; `None` for the body.
+    #[must_use]
+    pub fn owner(&self, block: BlockId) -> Option<(BlockId, &'a Node)> {
+        let (outer, id) = (*self.owners.get(block.0 as usize)?)?;
+        Some((outer, self.plan.block(outer).node(id)))
+    }
+
+    /// The block whose frame a place is in, seen from a block.
+    #[must_use]
+    pub fn frame(&self, from: BlockId, place: Place) -> Option<BlockId> {
+        (0..place.up).try_fold(from, |block, _| self.owner(block).map(|(outer, _)| outer))
     }
 }

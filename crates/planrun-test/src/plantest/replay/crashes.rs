@@ -73,6 +73,7 @@ fn mark(event: &EventKind) -> Option<Mark> {
         | EventKind::RunCancelling { .. }
         | EventKind::RunPaused { .. }
         | EventKind::RunPatched { .. }
+        | EventKind::RunGranted { .. }
         | EventKind::RunSettled { .. }
         | EventKind::StepQueued { .. }
         | EventKind::StepRetried { .. }

@@ -11,8 +11,8 @@ use serde_json::Value as Json;
 
 use super::crashes::Crash;
 use planrun_core::journal::{
-    ARGUMENTS, Bound, Cancel, Event, EventKind, Given, Move, OUTPUT, Said, Signal, StepError,
-    Waiting, paths_below,
+    APPROVAL, ARGUMENTS, Bound, Cancel, Event, EventKind, Given, Move, OUTPUT, Said, Signal,
+    StepError, Waiting, paths_below,
 };
 
 /// What the events of a run have recorded.
@@ -135,8 +135,8 @@ impl History {
                 path, what, error, ..
             } => self.waiting(&path, what, error, (at, number)),
             EventKind::StepAsks { path, question } => {
-                // A double asks nothing.
-                if question.kind != Waiting::Peer {
+                // A double asks nothing, and a test needs no approval.
+                if !matches!(question.kind, Waiting::Peer | Waiting::Approval) {
                     self.asked.insert(path, at);
                 }
             }
@@ -147,6 +147,7 @@ impl History {
             kind @ EventKind::StepSettled { .. } => self.settled(kind, &sensitive, (at, number)),
             EventKind::TimerFired { path, timer } => self.timer(&path, timer),
             EventKind::RunPatched { .. }
+            | EventKind::RunGranted { .. }
             | EventKind::StepQueued { .. }
             | EventKind::StepSleeps { .. }
             | EventKind::StepRetried { .. }
@@ -239,6 +240,9 @@ impl History {
 
     fn answered(&mut self, given: Given, at: i128) {
         let path = given.path.clone();
+        if *path == *APPROVAL && !self.asked.contains_key(&path) {
+            return;
+        }
         let step = path.strip_suffix(".confirm").unwrap_or(&path);
         let asked = self
             .asked
@@ -314,8 +318,12 @@ impl History {
                     last.polls = true;
                 }
             }
-            Waiting::Confirm | Waiting::Input | Waiting::Answer | Waiting::Peer | Waiting::Time => {
-            }
+            Waiting::Confirm
+            | Waiting::Approval
+            | Waiting::Input
+            | Waiting::Answer
+            | Waiting::Peer
+            | Waiting::Time => {}
         }
     }
 

@@ -1,26 +1,36 @@
-//! Where a text comes from: a value followed backwards, through names, fields, templates and blocks, to the calls that
-//! gave it. Only what surely passes on is followed, so nothing is said of what cannot be shown.
+//! Where a value comes from: followed backwards, through names, fields, templates and blocks, to the calls that gave it.
+//!
+//! [`origins`] follows only what surely passes on, so that nothing is said of what cannot be shown. [`flow`] follows
+//! everything that a value is made of or chosen by.
+
+mod flow;
+mod text;
 
 use std::sync::Arc;
 
 use foldhash::HashSet;
 
-use super::subject::Subject;
 use crate::builtins::{Function, Shape};
-use crate::sema::expr::{Code, Link, LinkOp, MacroKind, MapKey, Node, Op, Operator, Piece};
+use crate::sema::expr::{
+    Code, Comprehension, Link, LinkOp, MacroKind, MapKey, Node, Op, Operator, Piece,
+};
 use crate::sema::{
-    Block, BlockId, Call, Node as Statement, NodeKind, Place, Step, StepKind, Target,
+    Block, BlockId, Call, Nesting, Node as Statement, NodeKind, Place, Step, StepKind, Target,
 };
 use crate::source::Span;
 use crate::types::Signature;
 use crate::value::Key;
+use flow::Gathering;
+
+pub use flow::{Flow, Ground, Part, Source, flow};
+pub(crate) use text::{gives_free_text, is_free_text};
 
 /// How many operations one value is followed through.
 const MAX_STEPS: usize = 10_000;
 
 /// A part of the result of a call.
 #[derive(Clone, Debug)]
-pub(super) struct Origin<'a> {
+pub(crate) struct Origin<'a> {
     pub call: &'a Call,
     pub signature: &'a Signature,
     /// The fields from the result to the part; elements of lists have no name.
@@ -31,7 +41,7 @@ pub(super) struct Origin<'a> {
 
 impl Origin<'_> {
     /// The part as it would be written behind the tool's name.
-    pub(super) fn told(&self) -> String {
+    pub(crate) fn told(&self) -> String {
         let tool = self.signature.path();
         if self.path.is_empty() {
             format!("`{tool}`")
@@ -41,7 +51,7 @@ impl Origin<'_> {
     }
 
     /// The name by which an expression reads it; all of the expression where it is the call itself.
-    pub(super) fn read_in(&self, code: Span) -> Span {
+    pub(crate) fn read_in(&self, code: Span) -> Span {
         let first = self.through.first().map(|(span, _)| *span);
         first
             .filter(|first| code.start <= first.start && first.end <= code.end)
@@ -49,55 +59,50 @@ impl Origin<'_> {
     }
 
     /// Whether both are the same part of the same answer.
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         std::ptr::eq(self.call, other.call) && self.path == other.path
     }
 }
 
 /// Every call that surely gives a part of the value of an expression.
-pub(super) fn origins<'a>(
-    subject: &Subject<'a>,
+pub(crate) fn origins<'a>(
+    nesting: &Nesting<'a>,
     block: BlockId,
     code: &'a Code,
 ) -> Vec<Origin<'a>> {
-    of_node(subject, block, &code.root)
+    of_node(nesting, block, &code.root)
 }
 
 /// The same for a part of an expression that stands outside of every macro.
-pub(super) fn of_node<'a>(
-    subject: &Subject<'a>,
+pub(crate) fn of_node<'a>(
+    nesting: &Nesting<'a>,
     block: BlockId,
     node: &'a Node,
 ) -> Vec<Origin<'a>> {
-    of_path(subject, block, node, &[])
+    of_path(nesting, block, node, &[])
 }
 
 /// The same for a value and some of the links behind it.
-pub(super) fn of_path<'a>(
-    subject: &Subject<'a>,
+pub(crate) fn of_path<'a>(
+    nesting: &Nesting<'a>,
     block: BlockId,
     base: &'a Node,
     links: &'a [Link],
 ) -> Vec<Origin<'a>> {
-    let mut trace = Trace {
-        subject,
-        found: Vec::new(),
-        through: Vec::new(),
-        registers: Vec::new(),
-        seen: HashSet::default(),
-        left: MAX_STEPS,
-    };
+    let mut trace = Trace::new(nesting, None);
     trace.path(block, base, links, Vec::new());
     trace.found
 }
 
 struct Trace<'s, 'a> {
-    subject: &'s Subject<'a>,
+    nesting: &'s Nesting<'a>,
     found: Vec<Origin<'a>>,
+    /// What gathers everything that the value is made of or chosen by; without it only what surely passes on is followed.
+    gathering: Option<Gathering<'s>>,
     through: Vec<(Span, Arc<str>)>,
     /// Variables of macros: the block, and the list whose elements they are.
     registers: Vec<(u16, Range<'a>)>,
-    seen: HashSet<(BlockId, u32, Vec<Arc<str>>)>,
+    seen: HashSet<(BlockId, u32, Vec<Arc<str>>, bool)>,
     left: usize,
 }
 
@@ -108,63 +113,77 @@ struct Range<'a> {
     links: &'a [Link],
 }
 
-impl<'a> Trace<'_, 'a> {
+impl<'s, 'a> Trace<'s, 'a> {
+    fn new(nesting: &'s Nesting<'a>, gathering: Option<Gathering<'s>>) -> Self {
+        Self {
+            nesting,
+            found: Vec::new(),
+            gathering,
+            through: Vec::new(),
+            registers: Vec::new(),
+            seen: HashSet::default(),
+            left: MAX_STEPS,
+        }
+    }
+
     /// `wanted` are the fields that the reader takes of the value; none for all of it.
     fn node(&mut self, block: BlockId, node: &'a Node, wanted: &[Arc<str>]) {
         if self.left == 0 {
-            return;
+            return self.lost();
         }
         self.left -= 1;
         match &node.op {
+            Op::Constant(value) => self.constant(value, wanted),
             Op::Place(place) => self.place(block, *place, node.span, wanted),
             Op::Register(register) => self.register(block, *register, wanted),
-            Op::Template(pieces) => {
-                self.nodes(block, pieces.iter().filter_map(Piece::value), &[]);
-            }
+            Op::Template(pieces) => self.joined(pieces.len() > 1, |trace| {
+                trace.nodes(block, pieces.iter().filter_map(Piece::value), &[]);
+            }),
             Op::List(elements) => {
                 self.nodes(block, elements.iter().map(|(node, _)| node), wanted);
             }
             Op::Coalesce(nodes) => self.nodes(block, nodes, wanted),
             Op::Map(entries) => self.entries(block, entries, wanted),
             Op::Path { base, links } => self.path(block, base, links, wanted.to_vec()),
-            Op::Chain { first, rest }
-                if rest.iter().all(|(operator, _)| *operator == Operator::Add) =>
-            {
-                self.node(block, first, wanted);
-                self.nodes(block, rest.iter().map(|(_, operand)| operand), wanted);
+            Op::Chain { first, rest } => {
+                let nodes = || std::iter::once(&**first).chain(rest.iter().map(|(_, node)| node));
+                if rest.iter().all(|(operator, _)| *operator == Operator::Add) {
+                    self.joined(true, |trace| trace.nodes(block, nodes(), wanted));
+                } else {
+                    self.computed(|trace| trace.nodes(block, nodes(), &[]));
+                }
             }
             Op::Conditional { arms, otherwise } => {
                 self.nodes(block, arms.iter().map(|(_, value)| value), wanted);
                 self.node(block, otherwise, wanted);
+                self.decided(|trace| {
+                    trace.nodes(block, arms.iter().map(|(condition, _)| condition), &[]);
+                });
             }
-            Op::Match { arms, .. } => {
+            Op::Match { subject, arms } => {
                 self.nodes(block, arms.iter().map(|(_, value)| value), wanted);
+                self.decided(|trace| trace.node(block, subject, &[]));
             }
             Op::Call {
                 function,
                 arguments,
-            } if gives_text(function) => self.arguments(block, function, arguments, wanted),
+            } => self.function(block, function, arguments, wanted),
             Op::Let {
                 register,
                 value,
                 body,
             } => {
-                self.bind(*register, value);
+                self.bind(*register, value, &[]);
                 self.node(block, body, wanted);
                 self.registers.pop();
             }
-            Op::Constant(_)
-            | Op::Not(_)
-            | Op::Negate(_)
-            | Op::And(_)
-            | Op::Or(_)
-            | Op::Chain { .. }
-            | Op::Call { .. }
-            | Op::Matches { .. }
-            | Op::Has(_)
-            | Op::Is { .. }
-            | Op::Winner(_)
-            | Op::Fail(_) => {}
+            Op::Not(node) | Op::Negate(node) | Op::Has(node) => {
+                self.computed(|trace| trace.node(block, node, &[]));
+            }
+            Op::And(nodes) | Op::Or(nodes) => self.computed(|trace| trace.nodes(block, nodes, &[])),
+            Op::Matches { subject, .. } => self.computed(|trace| trace.node(block, subject, &[])),
+            // How a step has ended is nobody's data.
+            Op::Is { .. } | Op::Winner(_) | Op::Fail(_) => self.computed(|_| {}),
         }
     }
 
@@ -179,24 +198,25 @@ impl<'a> Trace<'_, 'a> {
         }
     }
 
-    fn arguments(
+    fn function(
         &mut self,
         block: BlockId,
         function: &Function,
         arguments: &'a [Node],
         wanted: &[Arc<str>],
     ) {
+        if !gives_text(function) {
+            return self.computed(|trace| trace.nodes(block, arguments, &[]));
+        }
         let keeps = keeps_elements(function);
-        self.nodes(block, arguments, if keeps { wanted } else { &[] });
+        self.joined(!keeps, |trace| {
+            trace.nodes(block, arguments, if keeps { wanted } else { &[] });
+        });
     }
 
     /// The register stands for this value until it is popped.
-    fn bind(&mut self, register: u16, value: &'a Node) {
-        let range = Range {
-            base: value,
-            links: &[],
-        };
-        self.registers.push((register, range));
+    fn bind(&mut self, register: u16, base: &'a Node, links: &'a [Link]) {
+        self.registers.push((register, Range { base, links }));
     }
 
     fn register(&mut self, block: BlockId, register: u16, wanted: &[Arc<str>]) {
@@ -216,8 +236,17 @@ impl<'a> Trace<'_, 'a> {
                 (MapKey::Constant(Key::String(name)), [first, rest @ ..]) if name == first => {
                     self.node(block, value, rest);
                 }
-                (MapKey::Constant(_) | MapKey::Computed(_), []) => self.node(block, value, &[]),
-                (MapKey::Constant(_) | MapKey::Computed(_), _) => {}
+                (MapKey::Constant(_), []) => self.node(block, value, &[]),
+                (MapKey::Computed(key), []) => {
+                    self.node(block, value, &[]);
+                    self.decided(|trace| trace.node(block, key, &[]));
+                }
+                // Which key it is, only a run knows: it may be the one that is wanted.
+                (MapKey::Computed(key), [_, rest @ ..]) => self.decided(|trace| {
+                    trace.node(block, value, rest);
+                    trace.node(block, key, &[]);
+                }),
+                (MapKey::Constant(_), [_, ..]) => {}
             }
         }
     }
@@ -246,50 +275,78 @@ impl<'a> Trace<'_, 'a> {
                     wanted.insert(0, name.into());
                 }
                 self.path(block, base, before, wanted);
+                self.decided(|trace| trace.node(block, index, &[]));
             }
             LinkOp::Call {
                 function,
                 arguments,
             } if gives_text(function) => {
                 let keeps = keeps_elements(function);
-                self.path(block, base, before, if keeps { wanted } else { Vec::new() });
-                for argument in arguments {
-                    self.node(block, argument, &[]);
-                }
+                self.joined(!keeps, |trace| {
+                    trace.path(block, base, before, if keeps { wanted } else { Vec::new() });
+                    trace.nodes(block, arguments, &[]);
+                });
             }
-            LinkOp::Macro(comprehension) => match comprehension.kind {
-                MacroKind::Filter | MacroKind::SortBy => self.path(block, base, before, wanted),
-                MacroKind::Map if comprehension.second.is_none() => {
-                    self.registers.push((
-                        comprehension.first,
-                        Range {
-                            base,
-                            links: before,
-                        },
-                    ));
-                    self.node(block, &comprehension.body, &wanted);
-                    self.registers.pop();
-                }
-                MacroKind::All
-                | MacroKind::Exists
-                | MacroKind::ExistsOne
-                | MacroKind::Map
-                | MacroKind::TransformList
-                | MacroKind::TransformMap
-                | MacroKind::TransformMapEntry => {}
-            },
-            LinkOp::Field { .. } | LinkOp::Call { .. } | LinkOp::Matches(_) | LinkOp::Fail(_) => {}
+            LinkOp::Macro(comprehension) => {
+                self.comprehension(block, base, before, comprehension, wanted);
+            }
+            LinkOp::Call { arguments, .. } => self.computed(|trace| {
+                trace.path(block, base, before, Vec::new());
+                trace.nodes(block, arguments, &[]);
+            }),
+            LinkOp::Field { .. } | LinkOp::Matches(_) | LinkOp::Fail(_) => {
+                self.computed(|trace| trace.path(block, base, before, Vec::new()));
+            }
+        }
+    }
+
+    fn comprehension(
+        &mut self,
+        block: BlockId,
+        base: &'a Node,
+        links: &'a [Link],
+        comprehension: &'a Comprehension,
+        wanted: Vec<Arc<str>>,
+    ) {
+        let variables = [Some(comprehension.first), comprehension.second];
+        for register in variables.into_iter().flatten() {
+            self.bind(register, base, links);
+        }
+        let body = &comprehension.body;
+        match comprehension.kind {
+            MacroKind::Filter | MacroKind::SortBy => {
+                self.path(block, base, links, wanted);
+                self.decided(|trace| trace.node(block, body, &[]));
+            }
+            MacroKind::Map if comprehension.second.is_none() => self.node(block, body, &wanted),
+            MacroKind::Map
+            | MacroKind::All
+            | MacroKind::Exists
+            | MacroKind::ExistsOne
+            | MacroKind::TransformList
+            | MacroKind::TransformMap
+            | MacroKind::TransformMapEntry => self.computed(|trace| {
+                trace.path(block, base, links, Vec::new());
+                trace.node(block, body, &[]);
+            }),
+        }
+        if let Some(condition) = &comprehension.condition {
+            self.decided(|trace| trace.node(block, condition, &[]));
+        }
+        for _ in variables.into_iter().flatten() {
+            self.registers.pop();
         }
     }
 
     fn place(&mut self, block: BlockId, place: Place, span: Span, wanted: &[Arc<str>]) {
-        let Some(frame) = self.subject.frame(block, place) else {
+        let Some(frame) = self.nesting.frame(block, place) else {
             return;
         };
-        if !self.seen.insert((frame, place.slot, wanted.to_vec())) {
+        let key = (frame, place.slot, wanted.to_vec(), self.carries_text());
+        if !self.seen.insert(key) {
             return;
         }
-        let content = self.subject.plan.block(frame);
+        let content = self.nesting.plan().block(frame);
         let mut none = true;
         for made in content.givers(place.slot) {
             none = false;
@@ -307,7 +364,8 @@ impl<'a> Trace<'_, 'a> {
         }
         match &made.kind {
             NodeKind::Let(code) => self.node(frame, &code.root, wanted),
-            NodeKind::Step(step) => self.step(frame, step, wanted),
+            NodeKind::Step(step) => self.step(frame, made, step, wanted),
+            NodeKind::Task(task) => self.context(*task, wanted),
             _ => {}
         }
         if made.name.is_some() {
@@ -317,13 +375,15 @@ impl<'a> Trace<'_, 'a> {
 
     /// What a block brings with it: the element of an `each`, the state of a `repeat`.
     fn local(&mut self, frame: BlockId, slot: u32, wanted: &[Arc<str>]) {
-        let Some((outer, owner)) = self.subject.owner(frame).filter(|_| slot == 0) else {
-            return;
+        let Some((outer, owner)) = self.nesting.owner(frame) else {
+            return self.parameter(slot);
         };
-        let Some(step) = owner.step() else { return };
-        match &step.kind {
-            StepKind::Each(each) if each.body == frame => self.node(outer, &each.list.root, wanted),
-            StepKind::Repeat(repeat) if repeat.body == frame => {
+        let kind = owner.step().map(|step| &step.kind);
+        match kind {
+            Some(StepKind::Each(each)) if each.body == frame && slot == 0 => {
+                self.node(outer, &each.list.root, wanted);
+            }
+            Some(StepKind::Repeat(repeat)) if repeat.body == frame && slot == 0 => {
                 self.node(outer, &repeat.initial.root, wanted);
                 self.values(frame, wanted, |node| {
                     if let NodeKind::Next(code) = &node.kind {
@@ -333,20 +393,18 @@ impl<'a> Trace<'_, 'a> {
                     }
                 });
             }
-            _ => {}
+            _ => self.brought(outer, owner, frame, slot, wanted),
         }
     }
 
-    fn step(&mut self, block: BlockId, step: &'a Step, wanted: &[Arc<str>]) {
+    fn step(&mut self, block: BlockId, node: &'a Statement, step: &'a Step, wanted: &[Arc<str>]) {
         match (&step.kind, wanted) {
             (StepKind::Call(call), _) => self.call(block, call, wanted),
             (StepKind::Each(each), [value, rest @ ..]) if each.settle && **value == *"value" => {
                 self.yields(each.body, rest);
             }
-            (StepKind::Each(each), _) if each.settle => {
-                if wanted.is_empty() {
-                    self.yields(each.body, wanted);
-                }
+            (StepKind::Each(each), [_, ..]) if each.settle => {
+                self.computed(|trace| trace.yields(each.body, &[]));
             }
             (StepKind::Do(body), _) => self.yields(*body, wanted),
             (StepKind::Each(each), _) => self.yields(each.body, wanted),
@@ -354,10 +412,11 @@ impl<'a> Trace<'_, 'a> {
             (StepKind::Race(branches), _) => branches
                 .iter()
                 .for_each(|(_, body)| self.yields(*body, wanted)),
-            (StepKind::Match { arms, .. }, _) => {
+            (StepKind::Match { subject, arms }, _) => {
                 for (_, body) in arms {
                     self.yields(*body, wanted);
                 }
+                self.decided(|trace| trace.node(block, &subject.root, &[]));
             }
             (
                 StepKind::Ask(_)
@@ -366,7 +425,7 @@ impl<'a> Trace<'_, 'a> {
                 | StepKind::Wait(_)
                 | StepKind::Damaged,
                 _,
-            ) => {}
+            ) => self.outside(block, node, step, wanted),
         }
         step.recover
             .iter()
@@ -374,8 +433,9 @@ impl<'a> Trace<'_, 'a> {
     }
 
     fn call(&mut self, block: BlockId, call: &'a Call, wanted: &[Arc<str>]) {
-        let Target::Tool(signature) = &call.target else {
-            return;
+        let signature = match &call.target {
+            Target::Tool(signature) => signature,
+            Target::Plan(index, _) => return self.called_plan(block, call, *index),
         };
         if let Some(given) = signature
             .gives_back
@@ -390,7 +450,9 @@ impl<'a> Trace<'_, 'a> {
             path: wanted.to_vec(),
             through: self.through.clone(),
         };
-        if !self.found.iter().any(|known| known.is(&origin)) {
+        if let Some(gathering) = &mut self.gathering {
+            gathering.result(&origin);
+        } else if !self.found.iter().any(|known| known.is(&origin)) {
             self.found.push(origin);
         }
     }
@@ -411,7 +473,7 @@ impl<'a> Trace<'_, 'a> {
         wanted: &[Arc<str>],
         of: impl Fn(&'a Statement) -> Option<&'a Code>,
     ) {
-        let content: &'a Block = self.subject.plan.block(block);
+        let content: &'a Block = self.nesting.plan().block(block);
         content
             .nodes
             .iter()

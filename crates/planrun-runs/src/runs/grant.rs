@@ -1,0 +1,128 @@
+//! What a run of a plan has to be granted, and grants that people have given for later runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use planrun_core::journal::{Event, EventKind, EventName, Grant, GrantScope, GrantedCalls};
+use planrun_lang::bounds::{Argument, Bounds, Role, Use};
+use planrun_lang::origin::Source;
+use planrun_lang::sema::Plan;
+use planrun_lang::types::Signature;
+use serde_json::Value as Json;
+
+use super::replay::kept;
+use super::{CheckedPlan, Error, Journal, Planrun};
+use crate::journal::store::Filter;
+
+/// Steps of a run where neither the plan nor the project says how many; no tool is called more often.
+const MAX_STEPS: u64 = 10_000;
+/// So many of the latest runs of a plan are looked through for a grant that still stands.
+const MAX_RUNS: usize = 20;
+/// An approval is among so many events at the beginning of a run.
+const MAX_EVENTS: usize = 8;
+
+impl CheckedPlan {
+    /// What somebody has to agree to before a run of it: every call that changes something, as often as it may be made.
+    /// Nothing where it only reads.
+    #[must_use]
+    pub fn grant(&self, bounds: &Bounds) -> Option<Grant> {
+        let plans = self.plan.with_called().into_iter();
+        let tools: BTreeMap<String, &Arc<Signature>> = plans
+            .flat_map(Plan::tool_calls)
+            .map(|tool| (tool.path(), tool))
+            .collect();
+        let most = bounds.limits.steps.unwrap_or(MAX_STEPS);
+        let mut calls: Vec<GrantedCalls> = Vec::new();
+        let changes = bounds.uses.iter().filter(|one| is_granted(one));
+        for one in changes {
+            let max = one.max.unwrap_or(most).min(most);
+            let constants: BTreeMap<_, _> = one.arguments.iter().filter_map(constant).collect();
+            if let Some(known) = calls.iter_mut().find(|known| known.tool == one.tool) {
+                known.max = known.max.saturating_add(max);
+                known.effect = known.effect.max(one.effect);
+                let other = |name: &Arc<str>| one.arguments.iter().find(|own| own.name == *name);
+                known.constants.retain(|name, value| {
+                    other(name).is_none_or(|_| constants.get(name) == Some(value))
+                });
+                continue;
+            }
+            calls.push(GrantedCalls {
+                contract: tools
+                    .get(&*one.tool)
+                    .map(|tool| tool.digest().into())
+                    .unwrap_or_default(),
+                tool: one.tool.clone(),
+                effect: one.effect,
+                max,
+                constants,
+            });
+        }
+        (!calls.is_empty()).then(|| Grant {
+            plan: self.plan.digest.clone(),
+            calls,
+            scope: GrantScope::Once,
+            by: None,
+            expires: None,
+        })
+    }
+}
+
+/// Whether a call is held against a grant: it changes something, and is not what verifies or undoes another one.
+fn is_granted(one: &Use) -> bool {
+    !one.effect.is_read_only() && matches!(one.role, Role::Forward | Role::Recover)
+}
+
+/// An argument that has the same value in every call.
+fn constant(argument: &Argument) -> Option<(Arc<str>, Json)> {
+    match argument.from.as_slice() {
+        [Source::Constant(value)] if !argument.computed && !argument.more => {
+            Some((argument.name.clone(), value.clone()))
+        }
+        _ => None,
+    }
+}
+
+impl Planrun {
+    /// The grant that somebody has given for every run of a plan, where one of its latest runs has it, it covers all that is
+    /// needed and it is not out of date.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn standing_grant(&self, plan: &Plan, needed: &Grant) -> Result<Option<Grant>, Error> {
+        let journal = self.shared.journal_for_new_runs()?;
+        let filter = Filter {
+            plan: Some(plan.name.to_string()),
+            limit: Some(MAX_RUNS),
+            ..Filter::default()
+        };
+        let now = self.host().now();
+        let stands = |grant: &Grant| {
+            let is_valid = grant.expires.is_some_and(|expires| expires > now);
+            let covers = grant.plan == needed.plan && grant.calls == needed.calls;
+            grant.scope == GrantScope::Plan && is_valid && covers
+        };
+        for row in journal.runs(&filter)? {
+            if let Some(grant) = granted(&journal, &row.run)?.filter(stands) {
+                return Ok(Some(grant));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What somebody has granted a run, as its first events tell.
+fn granted(journal: &Journal, run: &str) -> Result<Option<Grant>, Error> {
+    for event in journal.events(run, 1)?.take(MAX_EVENTS) {
+        let line = event?.line;
+        if !line.contains(EventName::RunGranted.name()) {
+            continue;
+        }
+        let mut kept = |digest: &str| kept(journal, digest);
+        // One that cannot be read grants nothing.
+        let event = Event::read(line.as_bytes(), &mut kept);
+        if let Ok(EventKind::RunGranted { grant }) = event.map(|event| event.kind) {
+            return Ok(Some((*grant).clone()));
+        }
+    }
+    Ok(None)
+}

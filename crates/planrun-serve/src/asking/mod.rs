@@ -1,0 +1,7 @@
+//! Questions to the person behind a model: how they are worded, and who can put them.
+
+mod client;
+mod question;
+
+pub use client::{Asks, Client, Said};
+pub use question::PutQuestion;

@@ -1,0 +1,89 @@
+//! Describe: tools, namespaces, saved plans and pages of the language, by their names.
+
+use planrun_lang::diag::closest;
+use planrun_lang::diag::render::visible_line;
+
+use super::contract::{Kind, contract};
+use super::language::page;
+use super::{Index, spelled};
+
+/// How many names are answered at once.
+const MAX_NAMES: usize = 20;
+/// Lines of a namespace.
+const MAX_LINES: usize = 40;
+/// How many names are told in the place of one that is not there.
+const MAX_NEAR: usize = 3;
+
+impl Index {
+    /// What stands behind each name, in the language of plans: the contract of a tool (`ns.tool`) or of a saved plan, the
+    /// lines of a namespace, or a page of the language (`language`, `language/TOPIC`). A contract has at most 400 tokens, and
+    /// says what was left out; all of it is there where it is wanted in full.
+    #[must_use]
+    pub fn describe(&self, names: &[impl AsRef<str>], full: bool) -> String {
+        let shown = names.iter().take(MAX_NAMES);
+        let mut parts: Vec<String> = shown
+            .map(|name| self.one(name.as_ref().trim(), full))
+            .collect();
+        if let Some(more) = names.len().checked_sub(MAX_NAMES).filter(|more| *more > 0) {
+            parts.push(format!(
+                "{more} more names; {MAX_NAMES} are described at once\n"
+            ));
+        }
+        if parts.is_empty() {
+            parts.push("name tools, namespaces, saved plans or language/TOPIC\n".to_owned());
+        }
+        parts.join("\n")
+    }
+
+    fn one(&self, name: &str, full: bool) -> String {
+        if let Some(page) = page(name) {
+            return page;
+        }
+        // As plans write it, or as the server does.
+        let bare = name.replace('`', "");
+        if let Some(tool) = self.by_path.get(&bare) {
+            return contract(tool, Kind::Tool, full);
+        }
+        if let Some(plan) = self.plans.get(&*bare) {
+            return contract(plan, Kind::Plan, full);
+        }
+        match self.members(&bare) {
+            Some(own) => self.listed(&own, MAX_LINES),
+            None => self.unknown(&bare),
+        }
+    }
+
+    /// The nearest names: the one that is spelled nearly so, then what its words speak of.
+    fn unknown(&self, name: &str) -> String {
+        let known = self.by_path.keys().map(String::as_str);
+        let known = known
+            .chain(self.plans.keys().map(AsRef::as_ref))
+            .chain(self.by_namespace.keys().map(AsRef::as_ref));
+        let mut near: Vec<String> = closest(name, known)
+            .map(str::to_owned)
+            .into_iter()
+            .collect();
+        for tool in self.words.find(name) {
+            let path = if self.is_plan(tool) {
+                tool.name.to_string()
+            } else {
+                tool.path()
+            };
+            if near.len() < MAX_NEAR && !near.contains(&path) {
+                near.push(path);
+            }
+        }
+        let near = if near.is_empty() {
+            "search finds tools by plain words".to_owned()
+        } else {
+            let spelled_path =
+                |path: &String| path.split('.').map(spelled).collect::<Vec<_>>().join(".");
+            let near: Vec<String> = near.iter().map(spelled_path).collect();
+            format!("nearest: {}", near.join(", "))
+        };
+        format!(
+            "{}\n",
+            visible_line(&format!("there is no `{name}`; {near}"))
+        )
+    }
+}

@@ -1,0 +1,234 @@
+//! The language in pages: its guide and its reference, cut at their headings, and what each finding means.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use planrun_lang::diag::{closest, code_named, codes};
+
+use crate::tokens::bytes;
+
+/// The guide, which is the whole language in few words: what `planrun explain --language` prints.
+const GUIDE: &str = include_str!("guide.md");
+/// The reference, which is what users read.
+const REFERENCE: &str = include_str!("reference.md");
+/// Before the topics of the reference.
+const REFERENCE_TOPICS: &str = "reference/";
+/// What a page has at most.
+const PAGE_TOKENS: usize = 600;
+/// What the line that names the next page takes.
+const NEXT_BYTES: usize = 70;
+
+/// A part of a document, under one heading.
+struct Page {
+    /// Such as `people`, and `people/2` where the section has several pages.
+    topic: String,
+    text: String,
+}
+
+static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
+    let mut pages = cut_into_pages(GUIDE, "");
+    pages.extend(cut_into_pages(REFERENCE, REFERENCE_TOPICS));
+    pages
+});
+
+/// The topics of all pages, in the order of the documents.
+pub fn language_topics() -> impl Iterator<Item = &'static str> {
+    PAGES.iter().map(|page| page.topic.as_str())
+}
+
+/// One page, or what a finding means, by its code.
+#[must_use]
+pub fn language_page(topic: &str) -> Option<String> {
+    if let Some(page) = PAGES.iter().find(|page| page.topic == topic) {
+        return Some(page.text.clone());
+    }
+    let code = code_named(topic).ok()?;
+    Some(format!(
+        "{} ({})\n\n{}",
+        code.name, code.severity, code.page
+    ))
+}
+
+/// The page behind `language/TOPIC`, or the list of topics behind `language`; nothing where the name is no such thing.
+pub(super) fn page(name: &str) -> Option<String> {
+    let Some(topic) = name.strip_prefix("language/") else {
+        return (name == "language").then(topics);
+    };
+    if let Some(page) = language_page(topic) {
+        return Some(page);
+    }
+    let known = PAGES.iter().map(|page| page.topic.as_str());
+    let known = known.chain(codes::all().map(|code| code.name));
+    let near = closest(topic, known).map_or_else(
+        || "`language` lists them".to_owned(),
+        |near| format!("was `language/{near}` meant?"),
+    );
+    let topic = planrun_lang::diag::render::visible_line(topic);
+    Some(format!("there is no page `language/{topic}`; {near}\n"))
+}
+
+/// Every topic, with how many pages it has.
+fn topics() -> String {
+    let list = |is_reference: bool| {
+        let wanted = |page: &&Page| page.topic.starts_with(REFERENCE_TOPICS) == is_reference;
+        let mut names: Vec<(&str, usize)> = Vec::new();
+        for page in PAGES.iter().filter(wanted) {
+            let topic = page.topic.trim_start_matches(REFERENCE_TOPICS);
+            let name = topic.split('/').next().unwrap_or(topic);
+            match names.last_mut() {
+                Some((last, count)) if *last == name => *count += 1,
+                Some(_) | None => names.push((name, 1)),
+            }
+        }
+        let told = names.iter().map(|(name, count)| match count {
+            1 => (*name).to_owned(),
+            count => format!("{name} (…/2 to /{count})"),
+        });
+        told.collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "The language in short, `describe` each as language/TOPIC: {}\n\
+         All of it, as language/{REFERENCE_TOPICS}TOPIC: {}\n\
+         What a finding means, as language/CODE, such as language/maybe-absent.\n",
+        list(false),
+        list(true),
+    )
+}
+
+/// The pages of a document: a section is one or, where it has more than a page holds, several.
+fn cut_into_pages(document: &str, prefix: &str) -> Vec<Page> {
+    let mut pages = Vec::new();
+    for section in sections(document) {
+        let title = section.lines().next().unwrap_or_default();
+        let body = section.strip_prefix(title).unwrap_or_default();
+        let topic = format!("{prefix}{}", slug(title));
+        let parts = parts(body, bytes(PAGE_TOKENS) - title.len() - NEXT_BYTES);
+        let count = parts.len();
+        for (number, part) in (1..).zip(parts) {
+            let place = |number: usize| match number {
+                1 => topic.clone(),
+                number => format!("{topic}/{number}"),
+            };
+            let mut text = title.to_owned();
+            if count > 1 {
+                let _ = write!(text, " ({number} of {count})");
+            }
+            let _ = write!(text, "\n\n{part}");
+            if number < count {
+                let _ = write!(text, "\nNext: language/{}\n", place(number + 1));
+            }
+            pages.push(Page {
+                topic: place(number),
+                text,
+            });
+        }
+    }
+    pages
+}
+
+/// A document, cut before its headings; those in code are none.
+fn sections(document: &str) -> Vec<String> {
+    let (mut sections, mut in_code) = (Vec::<String>::new(), false);
+    for line in document.lines() {
+        in_code ^= line.starts_with("```");
+        if (!in_code && line.starts_with('#')) || sections.is_empty() {
+            sections.push(String::new());
+        }
+        if let Some(section) = sections.last_mut() {
+            section.push_str(&if in_code {
+                line.to_owned()
+            } else {
+                without_targets(line)
+            });
+            section.push('\n');
+        }
+    }
+    sections
+}
+
+/// A line of Markdown whose links lead nowhere: nobody can follow them from here.
+fn without_targets(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("](") {
+        let (Some(open), Some((_, behind))) = (before.rfind('['), after.split_once(')')) else {
+            break;
+        };
+        text.push_str(before.get(..open).unwrap_or_default());
+        text.push_str(before.get(open + 1..).unwrap_or_default());
+        rest = behind;
+    }
+    text + rest
+}
+
+/// `### What a failure leads to` as a topic: `what-a-failure-leads-to`.
+fn slug(title: &str) -> String {
+    let words = title
+        .split(|character: char| !character.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_lowercase()
+}
+
+/// A text in parts of at most so many bytes, cut between its paragraphs.
+fn parts(text: &str, max: usize) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for block in blocks(text) {
+        for piece in pieces(&block, max) {
+            let gap = usize::from(parts.last().is_some_and(|part| !part.is_empty()));
+            match parts.last_mut() {
+                Some(part) if part.len() + gap + piece.len() <= max => {
+                    part.push_str(if gap > 0 { "\n" } else { "" });
+                    part.push_str(&piece);
+                }
+                Some(_) | None => parts.push(piece),
+            }
+        }
+    }
+    parts
+}
+
+/// Paragraphs, lists, tables and code, each with its line breaks.
+fn blocks(text: &str) -> Vec<String> {
+    let (mut blocks, mut block, mut in_code) = (Vec::new(), String::new(), false);
+    for line in text.lines() {
+        in_code ^= line.starts_with("```");
+        if line.is_empty() && !in_code {
+            blocks.push(std::mem::take(&mut block));
+        } else {
+            block.push_str(line);
+            block.push('\n');
+        }
+    }
+    blocks.push(block);
+    blocks.retain(|block| !block.is_empty());
+    blocks
+}
+
+/// A block that is too long, cut between its lines: code is fenced again, the head of a table stands over each part.
+fn pieces(block: &str, max: usize) -> Vec<String> {
+    if block.len() <= max {
+        return vec![block.to_owned()];
+    }
+    let mut lines = block.lines();
+    let (mut head, mut end) = (String::new(), "");
+    if block.starts_with("```") {
+        end = "```\n";
+        head = format!("{}\n", lines.next().unwrap_or_default());
+    } else if block.starts_with('|') {
+        let title: Vec<&str> = lines.by_ref().take(2).collect();
+        head = format!("{}\n", title.join("\n"));
+    }
+    let mut pieces = vec![head.clone()];
+    for line in lines.filter(|line| !line.starts_with("```")) {
+        let is_full = |piece: &String| piece.len() + line.len() + 1 + end.len() > max;
+        if pieces.last().is_none_or(is_full) {
+            pieces.push(head.clone());
+        }
+        if let Some(piece) = pieces.last_mut() {
+            piece.push_str(line);
+            piece.push('\n');
+        }
+    }
+    pieces.iter_mut().for_each(|piece| piece.push_str(end));
+    pieces
+}

@@ -1,0 +1,123 @@
+//! Search: a line for each tool or plan that some words speak of, and never nothing.
+
+use std::sync::Arc;
+
+use planrun_lang::diag::closest;
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::types::Signature;
+
+use super::hit::{Hit, lines};
+use super::{Index, PLANS, spelled};
+
+/// How many are listed at most, whatever is asked for.
+const MAX_LIMIT: usize = 50;
+/// How many namespaces are named where nothing was found.
+const MAX_NAMESPACES: usize = 20;
+
+impl Index {
+    /// The tools and saved plans that some words speak of, the best first: a line each, at most `limit`, within a namespace
+    /// where one is named. Where nothing is found, what there is: never nothing.
+    #[must_use]
+    pub fn search(&self, query: &str, namespace: Option<&str>, limit: usize) -> String {
+        let limit = limit.clamp(1, MAX_LIMIT);
+        let own = match namespace {
+            Some(namespace) => match self.members(namespace) {
+                Some(own) => Some(own),
+                None => return self.unknown_namespace(namespace),
+            },
+            None => None,
+        };
+        let mut found = self.words.find(query);
+        if let Some(own) = &own {
+            found.retain(|tool| own.iter().any(|one| Arc::ptr_eq(one, tool)));
+        }
+        let asked = visible_line(query.trim()).into_owned();
+        match own {
+            _ if !found.is_empty() => self.listed(&found, limit),
+            Some(own) if asked.is_empty() => self.listed(&own, limit),
+            Some(own) => {
+                let namespace = namespace.unwrap_or_default();
+                let nothing = format!("nothing in {} speaks of that; it has\n", spelled(namespace));
+                nothing + &self.listed(&own, limit)
+            }
+            None if asked.is_empty() => self.namespaces(query),
+            None => format!(
+                "nothing speaks of that; there is\n{}",
+                self.namespaces(query)
+            ),
+        }
+    }
+
+    /// A line each, at most `limit`, and how many more there are.
+    pub(super) fn listed(&self, tools: &[&Arc<Signature>], limit: usize) -> String {
+        let shown = tools.iter().take(limit);
+        let hits: Vec<Hit<'_>> = shown
+            .map(|tool| Hit::new(tool, self.is_plan(tool)))
+            .collect();
+        let text = lines(&hits);
+        match tools.len() - hits.len() {
+            0 => text,
+            more => format!("{text}… {more} more; narrow it or raise limit\n"),
+        }
+    }
+
+    fn unknown_namespace(&self, wanted: &str) -> String {
+        let near = closest(wanted, self.by_namespace.keys().map(AsRef::as_ref));
+        let near = near.map(|near| format!("; was {} meant?", spelled(near)));
+        let near = near.unwrap_or_default();
+        let text = format!("there is no namespace {}{near}; there is", spelled(wanted));
+        format!("{}\n{}", visible_line(&text), self.namespaces(wanted))
+    }
+
+    /// The namespaces with how much is in each: those whose name is near to a word first, then the largest.
+    fn namespaces(&self, words: &str) -> String {
+        let is_near = |name: &str| {
+            words
+                .split_whitespace()
+                .any(|word| closest(word, [name]).is_some())
+        };
+        let mut known: Vec<(bool, usize, &str)> = self
+            .by_namespace
+            .iter()
+            .map(|(name, tools)| (is_near(name), tools.len(), &**name))
+            .collect();
+        known.sort_by(|one, other| {
+            let key = |(is_near, tools, name): &(bool, usize, &str)| {
+                (!is_near, usize::MAX - tools, (*name).to_owned())
+            };
+            key(one).cmp(&key(other))
+        });
+        let shown = known.iter().take(MAX_NAMESPACES);
+        let mut text: String = shown
+            .map(|(_, tools, name)| {
+                format!(
+                    "{}: {}\n",
+                    visible_line(&spelled(name)),
+                    counted(*tools, "tool")
+                )
+            })
+            .collect();
+        if let Some(more) = known
+            .len()
+            .checked_sub(MAX_NAMESPACES)
+            .filter(|more| *more > 0)
+        {
+            text.push_str(&format!("… {more} more namespaces\n"));
+        }
+        if !self.plans.is_empty() {
+            text.push_str(&format!(
+                "{PLANS}: {}\n",
+                counted(self.plans.len(), "saved plan")
+            ));
+        }
+        if text.is_empty() {
+            text.push_str("no tool and no saved plan: planrun.yaml names where tools come from\n");
+        }
+        text
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}

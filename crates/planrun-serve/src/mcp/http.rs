@@ -1,0 +1,122 @@
+//! Streamable HTTP, on the loopback interface: one address, a token, and no requests of other pages.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::AUTHORIZATION;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::Server;
+
+/// Where the protocol is spoken.
+const PATH: &str = "/mcp";
+/// Bytes of one request.
+const MAX_REQUEST: usize = 4 * 1024 * 1024;
+
+/// A server that listens.
+pub struct HttpServer {
+    address: SocketAddr,
+    listener: TcpListener,
+    routes: Router,
+    cancel: CancellationToken,
+}
+
+/// Why a server cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpServerError {
+    #[error("{0} is no address of this machine itself; planrun serves 127.0.0.1 and [::1] only")]
+    NotLoopback(IpAddr),
+    #[error("cannot listen at {0}: {1}")]
+    Unusable(SocketAddr, std::io::Error),
+}
+
+impl HttpServer {
+    /// Listens at an address of the loopback interface; port 0 takes a free one. Requests must bring the token.
+    ///
+    /// # Errors
+    /// [`HttpServerError`].
+    pub async fn bind(
+        server: Server,
+        address: SocketAddr,
+        token: &str,
+    ) -> Result<Self, HttpServerError> {
+        if !address.ip().is_loopback() {
+            return Err(HttpServerError::NotLoopback(address.ip()));
+        }
+        let unusable = |error| HttpServerError::Unusable(address, error);
+        let listener = TcpListener::bind(address).await.map_err(unusable)?;
+        let address = listener.local_addr().map_err(unusable)?;
+        let cancel = CancellationToken::new();
+        let port = address.port();
+        let names = ["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{port}"));
+        let config = StreamableHttpServerConfig::default()
+            .with_allowed_hosts(names.clone())
+            .with_allowed_origins(names.map(|name| format!("http://{name}")))
+            .enforce_origin_validation()
+            .with_max_request_body_bytes(MAX_REQUEST)
+            .with_cancellation_token(cancel.clone());
+        let sessions = Arc::new(LocalSessionManager::default());
+        let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
+        let token: Arc<str> = format!("Bearer {token}").into();
+        let routes = Router::new()
+            .route_service(PATH, service)
+            .layer(from_fn_with_state(token, authorized));
+        Ok(Self {
+            address,
+            listener,
+            routes,
+            cancel,
+        })
+    }
+
+    /// Where clients reach it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}{PATH}", self.address)
+    }
+
+    /// Fires when it shall end.
+    #[must_use]
+    pub fn cancellation(&self) -> CancellationToken {
+        self.cancel.clone()
+    }
+
+    /// Serves until it is cancelled.
+    ///
+    /// # Errors
+    /// When the listener fails.
+    pub async fn serve(self) -> std::io::Result<()> {
+        let cancelled = self.cancel.cancelled_owned();
+        axum::serve(self.listener, self.routes)
+            .with_graceful_shutdown(cancelled)
+            .await
+    }
+}
+
+/// Refuses requests without the token.
+async fn authorized(State(token): State<Arc<str>>, request: Request, next: Next) -> Response {
+    let given = request.headers().get(AUTHORIZATION);
+    let given = given.map(|value| value.as_bytes()).unwrap_or_default();
+    if is_same(given, token.as_bytes()) {
+        next.run(request).await
+    } else {
+        (StatusCode::UNAUTHORIZED, [("www-authenticate", "Bearer")]).into_response()
+    }
+}
+
+/// Compares without telling by the time it takes how much of it was right.
+fn is_same(given: &[u8], wanted: &[u8]) -> bool {
+    let differs = given
+        .iter()
+        .zip(wanted)
+        .fold(0, |differs, (one, other)| differs | (one ^ other));
+    given.len() == wanted.len() && differs == 0
+}

@@ -1,0 +1,188 @@
+//! The one question before a plan that changes something: what it may do at most, in words.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_core::journal::Grant;
+use planrun_core::run::{Approval, short_duration};
+use planrun_lang::bounds::{Argument, Bounds, Role, Undoing, Use};
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::origin::Source;
+use planrun_lang::sema::{OnFailure, Plan};
+use planrun_lang::types::Effect;
+
+use crate::tokens::cut;
+
+/// How long the question is open.
+const OPEN_FOR: Duration = Duration::from_hours(24);
+/// How long a yes is valid.
+const VALID_FOR: Duration = Duration::from_hours(24);
+/// Characters of the question.
+const MAX_CHARACTERS: usize = 1_200;
+/// Of these, those that the lines of tools may take.
+const MAX_OF_TOOLS: usize = 850;
+/// Bytes of a name, and of a constant.
+const NAME_BYTES: usize = 60;
+const CONSTANT_BYTES: usize = 40;
+
+/// The approval that a run of a plan needs for a grant.
+#[must_use]
+pub fn approval(run: &str, plan: &Plan, bounds: &Bounds, grant: Grant) -> Approval {
+    Approval {
+        text: text(run, plan, bounds).into(),
+        open_for: OPEN_FOR,
+        grant,
+        valid_for: VALID_FOR,
+    }
+}
+
+fn text(run: &str, plan: &Plan, bounds: &Bounds) -> String {
+    let hash = plan.digest.get(..12).unwrap_or(&plan.digest);
+    let mut text = format!("May the plan {} ({hash}) run?\n", name(&plan.name));
+    let works = |one: &&Use| matches!(one.role, Role::Forward | Role::Recover);
+    let (mut changes, reads): (Vec<&Use>, Vec<&Use>) = bounds
+        .uses
+        .iter()
+        .filter(works)
+        .partition(|one| !one.effect.is_read_only());
+    // What cannot be taken back is what somebody has to see.
+    changes.sort_by_key(|one| std::cmp::Reverse(one.effect));
+    let _ = writeln!(text, "It may change, at most:");
+    let mut left = changes.len();
+    for one in &changes {
+        let line = line(one);
+        if text.chars().count() + line.chars().count() > MAX_OF_TOOLS {
+            break;
+        }
+        text.push_str(&line);
+        left -= 1;
+    }
+    if left > 0 {
+        let plural = if left == 1 { "" } else { "s" };
+        let _ = writeln!(
+            text,
+            "- and {left} more tool{plural}: read the plan before you agree"
+        );
+    }
+    if !reads.is_empty() {
+        let mut names: Vec<String> = reads.iter().map(|one| name(&one.tool)).collect();
+        names.dedup();
+        let _ = writeln!(text, "It reads: {}", cut(&names.join(", "), 120));
+    }
+    let _ = writeln!(text, "{}", limits(bounds));
+    let _ = write!(text, "The whole plan: planrun runs show {run} --plan");
+    text.chars().take(MAX_CHARACTERS).collect()
+}
+
+/// `- desk.close: 20 times (effect), id from desk.find; undone by desk.reopen if the plan fails`
+fn line(one: &Use) -> String {
+    let times = match one.max {
+        None => "any number of times".to_owned(),
+        Some(1) => "once".to_owned(),
+        Some(max) => format!("{max} times"),
+    };
+    let mut line = format!("- {}: {times} ({})", name(&one.tool), one.effect.name());
+    for argument in &one.arguments {
+        let _ = write!(line, ", {}", told(argument));
+    }
+    let strangers: Vec<String> = one
+        .arguments
+        .iter()
+        .filter(|argument| !argument.strangers.is_empty())
+        .map(|argument| name(&argument.name))
+        .collect();
+    if !strangers.is_empty() {
+        let _ = write!(
+            line,
+            "; strangers' text flows into {}",
+            strangers.join(", ")
+        );
+    }
+    if let Some(undoing) = undoing(one) {
+        let _ = write!(line, "; {undoing}");
+    }
+    line.push('\n');
+    line
+}
+
+/// What becomes of it where the plan fails.
+fn undoing(one: &Use) -> Option<String> {
+    let tools = |tools: &[Arc<str>]| {
+        let names: Vec<String> = tools.iter().map(|tool| name(tool)).collect();
+        names.join(", ")
+    };
+    if one.effect == Effect::Irreversible {
+        return Some("CANNOT BE TAKEN BACK".to_owned());
+    }
+    Some(match one.undo.as_ref()? {
+        Undoing::With(by) if by.is_empty() => "undone if the plan fails".to_owned(),
+        Undoing::With(by) | Undoing::Whole(by) => {
+            format!("undone by {} if the plan fails", tools(by))
+        }
+        Undoing::Policy(OnFailure::Pause) => "stays if the plan fails, which then waits".to_owned(),
+        Undoing::Policy(_) | Undoing::Inverse(_) | Undoing::Stays | Undoing::AfterEnd => {
+            "stays if the plan fails".to_owned()
+        }
+    })
+}
+
+/// An argument with where its values come from.
+fn told(argument: &Argument) -> String {
+    let own = name(&argument.name);
+    let mut sources: Vec<String> = argument.from.iter().map(source).collect();
+    sources.dedup();
+    if argument.more || sources.len() > 3 {
+        sources.truncate(3);
+        sources.push("more".to_owned());
+    }
+    match sources.as_slice() {
+        [] => own,
+        [only] if only.starts_with('"') || !argument.computed => format!("{own} {only}"),
+        several => format!("{own} made {}", several.join(" and ")),
+    }
+}
+
+fn source(source: &Source) -> String {
+    match source {
+        Source::Constant(value) => {
+            format!(
+                "= {}",
+                cut(&visible_line(&value.to_string()), CONSTANT_BYTES)
+            )
+        }
+        Source::Hidden => "= a secret of the plan".to_owned(),
+        Source::Input(input) => format!("from the input {}", name(input)),
+        Source::Result(tool) => format!("from {}", name(tool)),
+        Source::Agent(agent) => format!("from the agent {}", name(agent)),
+        Source::Model => "from a model".to_owned(),
+        Source::Answer(step) => format!("from an answer to {}", name(step)),
+        Source::Signal(signal) => format!("from the signal {}", name(signal)),
+        Source::Error(step) => format!("from the error of {}", name(step)),
+        Source::Task(task) => format!("from the task {}", name(task)),
+        Source::Unknown => "from something else".to_owned(),
+    }
+}
+
+fn limits(bounds: &Bounds) -> String {
+    let limits = &bounds.limits;
+    let parts = [
+        limits.calls.map(|calls| format!("{calls} calls")),
+        limits
+            .time_ms
+            .map(|time| short_duration(Duration::from_millis(time))),
+        limits.cost.map(|cost| format!("a cost of {cost}")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let within = if parts.is_empty() {
+        String::new()
+    } else {
+        format!("Within {}. ", parts.join(", "))
+    };
+    format!("{within}A yes is valid for {}.", short_duration(VALID_FOR))
+}
+
+/// A name from outside, short and visible.
+fn name(text: &str) -> String {
+    cut(&visible_line(text), NAME_BYTES).into_owned()
+}

@@ -1,0 +1,45 @@
+//! The arguments of a call, read one by one; what is wrong with them is told with what would be right.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value as Json};
+
+use super::Reply;
+
+/// The arguments that have not been read yet.
+pub(super) struct Arguments(Map<String, Json>);
+
+impl Arguments {
+    pub(super) fn new(arguments: Map<String, Json>) -> Self {
+        Self(arguments)
+    }
+
+    /// All of them, unread.
+    pub(super) fn take_all(self) -> Map<String, Json> {
+        self.0
+    }
+
+    pub(super) fn required<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, Reply> {
+        self.optional(name)?
+            .ok_or_else(|| Reply::Failed(format!("Nothing was called: `{name}` is missing.")))
+    }
+
+    /// An argument that may be absent; null is absent.
+    pub(super) fn optional<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, Reply> {
+        match self.0.remove(name) {
+            None | Some(Json::Null) => Ok(None),
+            Some(value) => serde_json::from_value(value)
+                .map(Some)
+                .map_err(|error| Reply::Failed(format!("Nothing was called: `{name}`: {error}."))),
+        }
+    }
+
+    /// Refuses what is left.
+    pub(super) fn done(&self) -> Result<(), Reply> {
+        match self.0.keys().next() {
+            None => Ok(()),
+            Some(extra) => Err(Reply::Failed(format!(
+                "Nothing was called: there is no argument `{extra}`."
+            ))),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The tools that a model sees, as they are defined to it: six of them, always the same, and those of saved plans.
+
+use planrun_lang::types::{Effect, Signature, to_schema};
+use serde_json::{Map, Value as Json, json};
+
+use crate::discovery::CARD;
+use crate::tokens::cut;
+
+/// What a server says of itself to a model, in at most 2,000 characters.
+pub const INSTRUCTIONS: &str = "planrun runs plans: short programs over all tools of this project. A plan is checked before \
+    anything runs, asks the person once for all that it may change, goes on after a crash, and takes back what it did when it \
+    fails.\nOne or two calls: call the server's own tool if you have it. Plans are for more than two calls, for loops, for big \
+    results of which you need a part, and for effects that somebody has to approve.\nOrder: `search` for tools, `describe` \
+    those that you need, then `read` (plans that only read) or `run`. Findings come back with the line and the fix: correct \
+    the plan and send it again; nothing was called. A run that failed is repaired with `run(plan, base: RUN)`. Nobody but the \
+    person answers questions: there is no tool for that.";
+
+/// A tool as a model sees it.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    pub name: String,
+    pub title: String,
+    pub description: String,
+    pub input: Map<String, Json>,
+    /// What its result conforms to, where that is known.
+    pub output: Option<Map<String, Json>>,
+    pub hints: Hints,
+}
+
+/// What a tool does, for clients that decide by it whether they ask first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hints {
+    pub read_only: bool,
+    pub destructive: bool,
+    pub idempotent: bool,
+    pub open_world: bool,
+}
+
+/// Bytes of what is said of a saved plan.
+const PLAN_BYTES: usize = 400;
+
+impl Hints {
+    /// Reads only what planrun knows.
+    const KNOWN: Self = Self {
+        read_only: true,
+        destructive: false,
+        idempotent: true,
+        open_world: false,
+    };
+    const READS: Self = Self {
+        open_world: true,
+        ..Self::KNOWN
+    };
+    const SAVES: Self = Self {
+        read_only: false,
+        ..Self::KNOWN
+    };
+    const CHANGES: Self = Self {
+        read_only: false,
+        destructive: true,
+        idempotent: false,
+        open_world: true,
+    };
+
+    fn of(effect: Effect) -> Self {
+        match effect {
+            Effect::Pure => Self::KNOWN,
+            Effect::Read => Self::READS,
+            Effect::Idempotent => Self {
+                idempotent: true,
+                ..Self::CHANGES
+            },
+            Effect::Effect | Effect::Irreversible => Self::CHANGES,
+        }
+    }
+}
+
+/// The six tools, in their order.
+#[must_use]
+pub fn definitions() -> [Definition; 6] {
+    let plan = "a plan, its statements alone, or plan:NAME of a saved one";
+    let max = json!({ "type": "integer", "description": "tokens of the result, 4000 if absent, at most 10000" });
+    [
+        define(
+            "search",
+            "Finds tools and saved plans by plain words: a line each.",
+            json!({ "query": text("what it should do"), "ns": text("only this namespace"), "limit": { "type": "integer" } }),
+            &["query"],
+            Hints::KNOWN,
+        ),
+        define(
+            "describe",
+            "Contracts of tools, lines of a namespace, or pages of the language (`language`, `language/TOPIC`).",
+            json!({ "names": { "type": "array", "items": { "type": "string" } }, "full": { "type": "boolean" } }),
+            &["names"],
+            Hints::KNOWN,
+        ),
+        define(
+            "read",
+            "Runs a plan that changes nothing, and refuses any other. The language: see `run`.",
+            json!({ "plan": text(plan), "inputs": { "type": "object" }, "max_tokens": max }),
+            &["plan"],
+            Hints::READS,
+        ),
+        define(
+            "run",
+            CARD,
+            json!({ "plan": text(plan), "inputs": { "type": "object" }, "base": text("a failed run to repair: what it did is not done again"), "max_tokens": max }),
+            &["plan"],
+            Hints::CHANGES,
+        ),
+        define(
+            "runs",
+            "The latest runs; of one (`id`) its state, waiting up to `wait_s`; of its reply the part at `path`, from item or \
+             character `from`.",
+            json!({ "id": text("a run"), "wait_s": { "type": "integer", "maximum": 45 }, "path": text("a JSON pointer into the reply"), "from": { "type": "integer" } }),
+            &[],
+            Hints::KNOWN,
+        ),
+        define(
+            "save",
+            "Keeps a plan in the project: it becomes a tool. Never overwrites another.",
+            json!({ "name": text("its name"), "plan": text("the plan") }),
+            &["name", "plan"],
+            Hints::SAVES,
+        ),
+    ]
+}
+
+fn text(description: &str) -> Json {
+    json!({ "type": "string", "description": description })
+}
+
+fn define(
+    name: &str,
+    description: &str,
+    properties: Json,
+    required: &[&str],
+    hints: Hints,
+) -> Definition {
+    let mut input = Map::new();
+    input.insert("type".to_owned(), "object".into());
+    input.insert("properties".to_owned(), properties);
+    if !required.is_empty() {
+        input.insert("required".to_owned(), json!(required));
+    }
+    input.insert("additionalProperties".to_owned(), false.into());
+    Definition {
+        name: name.to_owned(),
+        title: format!("planrun: {name}"),
+        description: description.trim_end().to_owned(),
+        input,
+        output: None,
+        hints,
+    }
+}
+
+/// The tool of a saved plan.
+#[must_use]
+pub fn of_plan(plan: &Signature) -> Definition {
+    let said = plan.description.as_deref().unwrap_or_default();
+    let said = cut(said.trim(), PLAN_BYTES);
+    let space = if said.is_empty() { "" } else { " " };
+    let description = format!(
+        "{said}{space}A saved plan ({}); read it with `describe`.",
+        plan.effect.name()
+    );
+    let object = |schema: Json| match schema {
+        Json::Object(fields) => Some(fields),
+        _ => None,
+    };
+    let output = object(to_schema(&plan.returns));
+    // Clients before 2026-07-28 take objects only.
+    let output = output.filter(|fields| fields.get("type") == Some(&"object".into()));
+    Definition {
+        name: plan.name.to_string(),
+        title: plan.name.to_string(),
+        description,
+        input: object(plan.arguments_schema()).unwrap_or_default(),
+        output,
+        hints: Hints::of(plan.effect),
+    }
+}

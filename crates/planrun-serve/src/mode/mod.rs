@@ -1,0 +1,226 @@
+//! Plan mode: what a model can do with plans, without the protocol by which it asks.
+//!
+//! [`PlanMode::call`] answers a call of one of the six tools, or of a saved plan. A run belongs to the journal and not to
+//! the call that began it: a call waits for a run up to [`MAX_WAIT`], and the run goes on when nobody waits any more.
+
+mod approval;
+mod arguments;
+mod definitions;
+mod driving;
+mod run;
+mod runs;
+mod saved;
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use planrun_lang::diag::closest;
+use planrun_lang::types::Signature;
+use planrun_runs::runs::{Error, Planrun};
+use serde_json::{Map, Value as Json};
+use tokio::sync::watch;
+
+pub use definitions::{Definition, Hints, INSTRUCTIONS, definitions};
+
+use self::arguments::Arguments;
+use self::driving::Drives;
+use self::saved::SavedPlans;
+use crate::asking::{Client, PutQuestion, Said};
+use crate::discovery::Index;
+use crate::page::{Answers, Pages};
+
+/// How long a call waits for a run.
+pub const MAX_WAIT: Duration = Duration::from_secs(45);
+/// Saved plans that are tools of their own; the others are found by `search` and run by their names.
+const MAX_PLAN_TOOLS: usize = 40;
+
+/// What models can do with the plans of one project.
+pub struct PlanMode {
+    planrun: Planrun,
+    drives: Drives,
+    pages: Arc<Pages>,
+    /// Counts how often the list of tools has changed.
+    changed: watch::Sender<u64>,
+}
+
+/// The answer to a call.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// A text for the model, and the same as a value where there is one.
+    Told { text: String, value: Option<Json> },
+    /// Why nothing came of it, in words that say what to do.
+    Failed(String),
+    /// Somebody has to be asked, by a client that makes the call again with the answer.
+    Asks(Box<PutQuestion>),
+}
+
+/// A call of a tool.
+pub struct Call<'a> {
+    pub tool: &'a str,
+    pub arguments: Map<String, Json>,
+    pub client: Arc<dyn Client>,
+}
+
+impl Reply {
+    fn text(text: impl Into<String>) -> Self {
+        Self::Told {
+            text: text.into(),
+            value: None,
+        }
+    }
+}
+
+impl From<Error> for Reply {
+    fn from(error: Error) -> Self {
+        Self::Failed(match error {
+            Error::Findings(reports) => crate::report::findings(&reports),
+            Error::Obstacles(report) | Error::NotYet(report) => {
+                crate::report::findings(std::slice::from_ref(&*report))
+            }
+            Error::RepeatsEffects { run, steps } => format!(
+                "Nothing was called. Steps above those that you have changed read something else now, so effects of {run} \
+                 would be done again: {}. Keep these steps as they were.",
+                steps.join(", ")
+            ),
+            other => format!("Nothing was called: {other}"),
+        })
+    }
+}
+
+impl PlanMode {
+    /// Plan mode over a project. Plans of models are confined, whatever the value that is handed in says.
+    #[must_use]
+    pub fn new(planrun: Planrun) -> Arc<Self> {
+        let planrun = planrun.confined();
+        Arc::new_cyclic(|mode: &Weak<Self>| Self {
+            drives: Drives::new(planrun.clone()),
+            pages: Pages::new(mode.clone(), planrun.host().clone()),
+            planrun,
+            changed: watch::Sender::new(0),
+        })
+    }
+
+    #[must_use]
+    pub fn planrun(&self) -> &Planrun {
+        &self.planrun
+    }
+
+    /// Fires whenever the list of tools has changed.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// The tools that a model sees: the six, and then the saved plans by their names.
+    #[must_use]
+    pub fn tools(&self) -> Vec<Definition> {
+        let own = definitions();
+        let is_own = |name: &str| own.iter().any(|one| one.name == name);
+        let saved = SavedPlans::of(&self.planrun);
+        let plans = saved.contracts().filter(|plan| is_tool_name(&plan.name));
+        let plans: Vec<Definition> = plans
+            .filter(|plan| !is_own(&plan.name))
+            .take(MAX_PLAN_TOOLS)
+            .map(definitions::of_plan)
+            .collect();
+        own.into_iter().chain(plans).collect()
+    }
+
+    /// Answers a call.
+    pub async fn call(self: &Arc<Self>, call: Call<'_>) -> Reply {
+        let Call {
+            tool,
+            arguments,
+            client,
+        } = call;
+        let mut arguments = Arguments::new(arguments);
+        let reply = match tool {
+            "search" => self.search(&mut arguments),
+            "describe" => self.describe(&mut arguments),
+            "read" => self.read(&mut arguments, client).await,
+            "run" => self.run(&mut arguments, client).await,
+            "runs" => self.runs(&mut arguments, client).await,
+            "save" => self.save(&mut arguments),
+            other => self.saved_plan(other, arguments.take_all(), client).await,
+        };
+        reply.unwrap_or_else(|failed| failed)
+    }
+
+    fn search(&self, arguments: &mut Arguments) -> Result<Reply, Reply> {
+        let query: String = arguments.required("query")?;
+        let namespace: Option<String> = arguments.optional("ns")?;
+        let limit: Option<usize> = arguments.optional("limit")?;
+        arguments.done()?;
+        let index = self.index()?;
+        let text = index.search(&query, namespace.as_deref(), limit.unwrap_or(10));
+        Ok(Reply::text(text))
+    }
+
+    fn describe(&self, arguments: &mut Arguments) -> Result<Reply, Reply> {
+        let names: Vec<String> = arguments.required("names")?;
+        let full: Option<bool> = arguments.optional("full")?;
+        arguments.done()?;
+        let text = self.index()?.describe(&names, full.unwrap_or_default());
+        Ok(Reply::text(text))
+    }
+
+    fn index(&self) -> Result<Index, Reply> {
+        let workspace = self.planrun.workspace()?;
+        let tools: Vec<Arc<Signature>> = workspace.catalog(None).signatures().cloned().collect();
+        let saved = SavedPlans::of(&self.planrun);
+        Ok(Index::new(tools, saved.into_contracts()))
+    }
+
+    /// A call of something that is none of the six: a saved plan, or a tool that only plans can call.
+    async fn saved_plan(
+        self: &Arc<Self>,
+        name: &str,
+        inputs: Map<String, Json>,
+        client: Arc<dyn Client>,
+    ) -> Result<Reply, Reply> {
+        if SavedPlans::of(&self.planrun).text(name).is_some() {
+            let plan = format!("{}{name}", saved::PREFIX);
+            let how = run::How {
+                is_tool: true,
+                ..run::How::default()
+            };
+            return self.run_text(&plan, inputs, how, client).await;
+        }
+        let index = self.planrun.workspace()?.catalog(None);
+        let mut paths = index.signatures().map(|tool| tool.path());
+        if let Some(path) = paths.find(|path| path == name) {
+            let given: Vec<String> = inputs
+                .iter()
+                .map(|(name, value)| format!("{name}: {value}"))
+                .collect();
+            return Err(Reply::Failed(format!(
+                "Nothing was called. Plans call {path}: run(plan: \"step r = {path}({}) reply r\")",
+                given.join(", ").replace('"', "\\\"")
+            )));
+        }
+        let own = definitions();
+        let near = closest(name, own.iter().map(|one| one.name.as_str()));
+        let near = near.map_or(String::new(), |near| format!(" Was `{near}` meant?"));
+        Err(Reply::Failed(format!(
+            "There is no tool `{name}`.{near} `search` finds what plans can call."
+        )))
+    }
+}
+
+impl Answers for PlanMode {
+    fn take(&self, question: &PutQuestion, said: Said, channel: &str) -> Result<(), String> {
+        let taken = PlanMode::take(self, question, said, channel);
+        taken.map_err(|error| error.to_string())
+    }
+
+    fn plan(&self, run: &str) -> Option<String> {
+        let recorded = self.planrun.recorded(run).ok()?;
+        Some(recorded.text().to_owned())
+    }
+}
+
+/// Whether clients take it as the name of a tool.
+fn is_tool_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=64).contains(&name.len()) && name.bytes().all(is_plain)
+}

@@ -1,0 +1,425 @@
+//! `read` and `run`: a plan is checked, approved where it changes something, started, and waited for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_core::journal::Given;
+use planrun_core::run::Outcome;
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::protocol::RunState;
+use planrun_runs::runs::{
+    Addressee, CheckedPlan, ErrorKind, InputReader, PlanText, RunOptions, new_run_id,
+};
+use serde_json::{Map, Value as Json};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::approval::approval;
+use super::arguments::Arguments;
+use super::driving::Standing;
+use super::saved::{PREFIX, SavedPlans};
+use super::{Call, MAX_WAIT, PlanMode, Reply, definitions};
+use crate::asking::{Asks, Client, PutQuestion, Said};
+use crate::report;
+use crate::tokens::cut;
+
+/// How often a run is looked at that this process does not drive.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// How often a client is told how far a run has come.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+/// The name under which a plan is checked that stands in no file.
+const NAME: &str = "request.plan";
+/// Bytes of the name of a client.
+const CLIENT_BYTES: usize = 40;
+
+/// How a plan is run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct How {
+    pub only_reads: bool,
+    /// The run that it repairs.
+    pub base: Option<String>,
+    /// What its result may have.
+    pub max_tokens: Option<usize>,
+    /// Whether its reply is the result, as its own tool declares it.
+    pub is_tool: bool,
+}
+
+/// How a call waits for a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attendance {
+    pub until: Instant,
+    pub max_tokens: Option<usize>,
+    pub is_tool: bool,
+    /// Whether it waits, too, for a person whom the client cannot ask.
+    pub is_patient: bool,
+}
+
+impl PlanMode {
+    pub(super) async fn read(
+        self: &Arc<Self>,
+        arguments: &mut Arguments,
+        client: Arc<dyn Client>,
+    ) -> Result<Reply, Reply> {
+        let how = How {
+            only_reads: true,
+            ..How::default()
+        };
+        self.run_with(arguments, how, client).await
+    }
+
+    pub(super) async fn run(
+        self: &Arc<Self>,
+        arguments: &mut Arguments,
+        client: Arc<dyn Client>,
+    ) -> Result<Reply, Reply> {
+        let how = How {
+            base: arguments.optional("base")?,
+            ..How::default()
+        };
+        self.run_with(arguments, how, client).await
+    }
+
+    async fn run_with(
+        self: &Arc<Self>,
+        arguments: &mut Arguments,
+        how: How,
+        client: Arc<dyn Client>,
+    ) -> Result<Reply, Reply> {
+        let text: String = arguments.required("plan")?;
+        let inputs: Option<Map<String, Json>> = arguments.optional("inputs")?;
+        let how = How {
+            max_tokens: arguments.optional("max_tokens")?,
+            ..how
+        };
+        arguments.done()?;
+        self.run_text(&text, inputs.unwrap_or_default(), how, client)
+            .await
+    }
+
+    /// The only plan of a text, or of a saved file, without errors.
+    pub(super) fn checked(&self, text: &str) -> Result<CheckedPlan, Reply> {
+        let text = match text.trim().strip_prefix(PREFIX) {
+            Some(name) => SavedPlans::of(&self.planrun)
+                .text(name.trim())
+                .ok_or_else(|| {
+                    let name = visible_line(name);
+                    Reply::Failed(format!(
+                        "Nothing was called: there is no saved plan `{name}`; `search` finds them."
+                    ))
+                })?,
+            None => {
+                let name = self.planrun.location().folder.join(NAME);
+                PlanText::new(&name.to_string_lossy(), text)
+            }
+        };
+        Ok(self.planrun.check(text)?.plan(None)?)
+    }
+
+    pub(super) async fn run_text(
+        self: &Arc<Self>,
+        text: &str,
+        inputs: Map<String, Json>,
+        how: How,
+        client: Arc<dyn Client>,
+    ) -> Result<Reply, Reply> {
+        let plan = self.checked(text)?;
+        let bounds = plan.bounds(None);
+        let grant = plan.grant(&bounds);
+        if let Some(grant) = grant.as_ref().filter(|_| how.only_reads) {
+            let tools: Vec<&str> = grant.calls.iter().map(|calls| &*calls.tool).collect();
+            return Err(Reply::Failed(format!(
+                "Nothing was called. `read` takes plans that change nothing, and this one may call {}: use `run`, which asks \
+                 the person once.",
+                visible_line(&tools.join(", "))
+            )));
+        }
+        let base = match &how.base {
+            Some(run) => Some(self.planrun.base(run).await?),
+            None => None,
+        };
+        let mut reader = InputReader::new(&plan.plan);
+        if let Some(base) = &base {
+            reader.take_over(base.inputs());
+        }
+        reader.take_object(inputs)?;
+        let inputs = reader.finish()?;
+        plan.verify_contracts().await?;
+        let run = new_run_id(&**self.planrun.host());
+        let approval = match grant {
+            Some(grant) => {
+                let standing = self.planrun.standing_grant(&plan.plan, &grant)?;
+                let grant = standing.unwrap_or(grant);
+                Some(approval(&run, &plan.plan, &bounds, grant))
+            }
+            None => None,
+        };
+        let options = RunOptions {
+            id: Some(run.clone()),
+            approval,
+            base,
+            ..RunOptions::default()
+        };
+        let started = self.planrun.start(&plan, inputs, options)?;
+        self.drives.begin(started);
+        let attendance = Attendance {
+            until: Instant::now() + MAX_WAIT,
+            max_tokens: how.max_tokens,
+            is_tool: how.is_tool,
+            is_patient: false,
+        };
+        self.attend(&run, client, attendance).await
+    }
+
+    /// Waits for a run, and puts its questions to whoever sits at the client.
+    pub(super) async fn attend(
+        self: &Arc<Self>,
+        run: &str,
+        client: Arc<dyn Client>,
+        how: Attendance,
+    ) -> Result<Reply, Reply> {
+        // Questions that this client has put, and nobody has answered.
+        let mut put: Vec<Arc<str>> = Vec::new();
+        loop {
+            if let Some(standing) = self.drives.standing(run) {
+                let rest = self.rest(standing, &*client, how.until).await;
+                if rest.is_none() {
+                    return Ok(Reply::text(self.goes_on(run)));
+                }
+                if let Some(Err(why)) = rest.as_deref() {
+                    return Err(Reply::Failed(format!("run {run}: {why}")));
+                }
+            }
+            let summary = self.planrun.run(run)?;
+            let is_ended = RunState::find(&summary.state).is_some_and(RunState::is_ended);
+            if is_ended {
+                let outcome = self.planrun.recorded(run)?.outcome().await?;
+                return Ok(told(&outcome, how));
+            }
+            let open = self.planrun.questions(run)?.questions().into_iter().next();
+            let Some((path, question)) = open else {
+                if Instant::now() >= how.until {
+                    return Ok(Reply::text(self.goes_on(run)));
+                }
+                if summary.driven {
+                    sleep(POLL_INTERVAL).await;
+                } else if let Some(reply) = self.go_on(run, how).await? {
+                    return Ok(reply);
+                }
+                continue;
+            };
+            let question = PutQuestion::new(run, &path, Arc::new(question));
+            let is_new = !put.contains(&path);
+            match client.asks() {
+                Asks::Again if is_new => return Ok(Reply::Asks(Box::new(question))),
+                Asks::Now if is_new && self.pages.puts(run, &path) => {
+                    put.push(path);
+                    self.put(&question, &client, how.until).await;
+                }
+                _ if how.is_patient && Instant::now() < how.until => sleep(POLL_INTERVAL).await,
+                Asks::Now | Asks::Again | Asks::Never => {
+                    return Ok(self.unanswered(&question).await);
+                }
+            }
+        }
+    }
+
+    /// Goes on with a run that nobody drives and that asks nothing. What it waits for is told where it rests at once.
+    async fn go_on(&self, run: &str, how: Attendance) -> Result<Option<Reply>, Reply> {
+        let standing = match self.drives.resume(run) {
+            Ok(standing) => standing,
+            // Somebody else was faster.
+            Err(error) if error.kind() == ErrorKind::Busy => {
+                sleep(POLL_INTERVAL).await;
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut standing = standing;
+        let is_rest = |standing: &Standing| matches!(standing, Standing::Rests(_));
+        let rested = tokio::time::timeout(POLL_INTERVAL, standing.wait_for(is_rest)).await;
+        let Ok(Ok(rest)) = rested else {
+            return Ok(None);
+        };
+        let Standing::Rests(rest) = &*rest else {
+            return Ok(None);
+        };
+        let told = match &**rest {
+            Ok(outcome) if outcome.questions.is_empty() => Some(told(outcome, how)),
+            Ok(_) => None,
+            Err(why) => return Err(Reply::Failed(format!("run {run}: {why}"))),
+        };
+        Ok(told)
+    }
+
+    /// Waits until a run rests, and tells the client how far it has come; nothing where the time is over first, or nobody
+    /// waits any more.
+    async fn rest(
+        &self,
+        mut standing: tokio::sync::watch::Receiver<Standing>,
+        client: &dyn Client,
+        until: Instant,
+    ) -> Option<Arc<Result<Outcome, String>>> {
+        let mut told_at = Instant::now();
+        loop {
+            let (goes, path) = match &*standing.borrow_and_update() {
+                Standing::Rests(rest) => return Some(rest.clone()),
+                Standing::Goes { steps, path } => (*steps, path.clone()),
+            };
+            if told_at.elapsed() >= PROGRESS_INTERVAL && goes > 0 {
+                told_at = Instant::now();
+                client.progress(goes, &visible_line(&path)).await;
+            }
+            tokio::select! {
+                () = sleep_until(until) => return None,
+                () = client.cancelled() => return None,
+                // Told again at least every ten seconds, so that nobody takes it for dead.
+                () = sleep(PROGRESS_INTERVAL) => {}
+                changed = standing.changed() => if changed.is_err() {
+                    return match &*standing.borrow() {
+                        Standing::Rests(rest) => Some(rest.clone()),
+                        Standing::Goes { .. } => None,
+                    };
+                },
+            }
+        }
+    }
+
+    /// Puts a question to whoever sits at a client, until the time is over; an answer that comes later is taken, too.
+    async fn put(
+        self: &Arc<Self>,
+        question: &PutQuestion,
+        client: &Arc<dyn Client>,
+        until: Instant,
+    ) {
+        let (mode, client, question) = (self.clone(), client.clone(), question.clone());
+        let asking = tokio::spawn(async move {
+            let said = client.ask(&question).await;
+            mode.pages.put_back(&question.run, &question.path);
+            if said.is_of_a_person() {
+                // One that is not taken leaves the question open.
+                let _ = mode.take(&question, said, &channel(&*client));
+            }
+        });
+        tokio::select! {
+            _ = asking => {}
+            () = sleep_until(until) => {}
+        }
+    }
+
+    /// Takes what somebody has said to a question, and lets the run go on.
+    pub(super) fn take(
+        &self,
+        question: &PutQuestion,
+        said: Said,
+        channel: &str,
+    ) -> Result<(), planrun_runs::runs::Error> {
+        let value = match said {
+            Said::Answer(value) => value,
+            Said::Declined(_) => match question.refusal() {
+                Some(refusal) => refusal,
+                // A form that nobody wants to fill in stays open.
+                None => return Ok(()),
+            },
+            Said::Nothing => return Ok(()),
+        };
+        let by = match &question.question.by {
+            Some(role) => format!("{role}:{channel}"),
+            None => channel.to_owned(),
+        };
+        let given = Given {
+            path: question.path.clone(),
+            value,
+            by: Some(by.as_str().into()),
+            note: None,
+        };
+        self.planrun
+            .answer(Addressee::Run(&question.run), &[given])?;
+        // Where another process drives it, that one hears of the answer.
+        let _ = self.drives.resume(&question.run);
+        Ok(())
+    }
+
+    /// Goes on with a call whose client has asked somebody; `said` reads what came of the question.
+    pub async fn answered(
+        self: &Arc<Self>,
+        call: Call<'_>,
+        (run, path): (&str, &str),
+        said: &(dyn Fn(&PutQuestion) -> Said + Sync),
+    ) -> Reply {
+        let client = call.client;
+        let own = definitions();
+        let is_tool = own.iter().all(|one| one.name != call.tool);
+        let max_tokens = call.arguments.get("max_tokens").and_then(Json::as_u64);
+        let attendance = Attendance {
+            until: Instant::now() + MAX_WAIT,
+            max_tokens: max_tokens
+                .and_then(|max| usize::try_from(max).ok())
+                .filter(|_| !is_tool),
+            is_tool,
+            is_patient: false,
+        };
+        let open = match self.planrun.questions(run) {
+            Ok(open) => open.questions().into_iter().find(|(own, _)| **own == *path),
+            Err(error) => return error.into(),
+        };
+        if let Some((path, question)) = open {
+            let question = PutQuestion::new(run, &path, Arc::new(question));
+            let said = said(&question);
+            if !said.is_of_a_person() {
+                return self.unanswered(&question).await;
+            }
+            if let Err(error) = self.take(&question, said, &channel(&*client)) {
+                return Reply::Failed(format!("The answer was not taken: {error}"));
+            }
+        }
+        let reply = self.attend(run, client, attendance).await;
+        reply.unwrap_or_else(|failed| failed)
+    }
+
+    /// What a model is told of a question that its client cannot put to anybody.
+    async fn unanswered(self: &Arc<Self>, question: &PutQuestion) -> Reply {
+        let run = &question.run;
+        let page = self.pages.of(question).await;
+        let page = page.map_or(String::new(), |address| format!(" at {address} or"));
+        Reply::text(format!(
+            "run {run} waits for the person, and goes on by itself after the answer. Tell the person to answer{page} with `{}`. \
+             Then runs(id: \"{run}\", wait_s: 45). The question:\n{}",
+            question.command(),
+            question.text
+        ))
+    }
+
+    /// What is told of a run for which the time of a call is too short.
+    fn goes_on(&self, run: &str) -> String {
+        let path = self
+            .drives
+            .standing(run)
+            .and_then(|standing| match &*standing.borrow() {
+                Standing::Goes { path, .. } => Some(path.clone()),
+                Standing::Rests(_) => None,
+            });
+        let at = path.map_or(String::new(), |path| format!(" at {}", visible_line(&path)));
+        format!(
+            "run {run} goes on{at}, also without anybody waiting: runs(id: \"{run}\", wait_s: 45)"
+        )
+    }
+}
+
+/// By which way an answer came.
+fn channel(client: &dyn Client) -> String {
+    let name = client.name();
+    format!("elicitation:{}", cut(&visible_line(&name), CLIENT_BYTES))
+}
+
+/// What is told of a run that has ended, or waits for what no person answers.
+fn told(outcome: &Outcome, how: Attendance) -> Reply {
+    if outcome.state != RunState::Completed {
+        return Reply::Failed(report::failure(outcome));
+    }
+    let text = report::success(outcome, how.max_tokens);
+    let value = if how.is_tool {
+        outcome.shown_reply().map(|reply| reply.to_json())
+    } else {
+        serde_json::from_str(&text).ok()
+    };
+    Reply::Told { text, value }
+}

@@ -1,0 +1,88 @@
+//! `runs`: the latest runs, how one stands, and more of what one has replied.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_lang::diag::render::visible_line;
+use planrun_runs::runs::RunFilter;
+use tokio::time::Instant;
+
+use super::arguments::Arguments;
+use super::run::Attendance;
+use super::{MAX_WAIT, PlanMode, Reply};
+use crate::asking::Client;
+use crate::report;
+
+/// How many runs are listed.
+const MAX_RUNS: usize = 10;
+
+impl PlanMode {
+    pub(super) async fn runs(
+        self: &Arc<Self>,
+        arguments: &mut Arguments,
+        client: Arc<dyn Client>,
+    ) -> Result<Reply, Reply> {
+        let id: Option<String> = arguments.optional("id")?;
+        let seconds: Option<u64> = arguments.optional("wait_s")?;
+        let path: Option<String> = arguments.optional("path")?;
+        let from: Option<usize> = arguments.optional("from")?;
+        arguments.done()?;
+        let Some(id) = id else {
+            return Ok(Reply::text(self.latest()?));
+        };
+        let run = self.planrun.run(&id)?.run.clone();
+        if let Some(path) = path {
+            return self.part(&run, &path, from.unwrap_or_default()).await;
+        }
+        let wait = Duration::from_secs(seconds.unwrap_or_default()).min(MAX_WAIT);
+        let attendance = Attendance {
+            until: Instant::now() + wait,
+            max_tokens: None,
+            is_tool: false,
+            is_patient: true,
+        };
+        self.attend(&run, client, attendance).await
+    }
+
+    /// The latest runs, a line each.
+    fn latest(&self) -> Result<String, Reply> {
+        let filter = RunFilter {
+            limit: Some(MAX_RUNS),
+            ..RunFilter::default()
+        };
+        let mut text = String::new();
+        for run in self.planrun.list(&filter)? {
+            let _ = writeln!(
+                text,
+                "{} {} {}",
+                run.run,
+                run.standing(),
+                visible_line(&run.plan)
+            );
+        }
+        Ok(if text.is_empty() {
+            "There are no runs yet.\n".to_owned()
+        } else {
+            text
+        })
+    }
+
+    /// A part of what a run has replied.
+    async fn part(&self, run: &str, path: &str, from: usize) -> Result<Reply, Reply> {
+        let outcome = self.planrun.recorded(run)?.outcome().await?;
+        let Some(reply) = outcome.shown_reply() else {
+            return Err(Reply::Failed(format!(
+                "run {run} has replied nothing: it is {}",
+                outcome.state.name()
+            )));
+        };
+        let reply = reply.to_json();
+        let part = report::at(&reply, path, from, None)
+            .map_err(|place| Reply::Failed(place.to_string()))?;
+        let value = serde_json::to_value(part).unwrap_or_default();
+        let text = value.to_string();
+        let value = Some(value);
+        Ok(Reply::Told { text, value })
+    }
+}

@@ -1,0 +1,205 @@
+//! Questions on a page of the loopback interface, for people whose client cannot ask them.
+//!
+//! Each question has an address of its own, made of 128 random bits, that answers once. The server listens from the first
+//! question on, takes requests for its own name only, and no form that another page has sent.
+
+mod form;
+mod html;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, ORIGIN, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use planrun_tools::host::Host;
+use tokio::net::TcpListener;
+use tokio::sync::OnceCell;
+
+use crate::asking::{PutQuestion, Said};
+
+/// Questions that have an address at most; the oldest loses its own.
+const MAX_QUESTIONS: usize = 200;
+/// Bytes of an answer.
+const MAX_ANSWER: usize = 64 * 1024;
+/// What a browser may do on a page: send its form back, and nothing else.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Who takes what people say on a page.
+pub trait Answers: Send + Sync {
+    /// Takes what somebody has said to a question.
+    ///
+    /// # Errors
+    /// Why it is not taken.
+    fn take(&self, question: &PutQuestion, said: Said, channel: &str) -> Result<(), String>;
+
+    /// The text of a run's plan.
+    fn plan(&self, run: &str) -> Option<String>;
+}
+
+/// The questions that have an address.
+pub struct Pages {
+    answers: Weak<dyn Answers>,
+    host: Arc<dyn Host>,
+    /// `127.0.0.1:PORT`, once the server listens; nothing where it cannot.
+    authority: OnceCell<Option<String>>,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    /// By their tokens, in the order in which they were asked.
+    questions: BTreeMap<u64, (String, PutQuestion)>,
+    last: u64,
+    /// What clients are asking just now, by runs and paths.
+    put: BTreeSet<(String, Arc<str>)>,
+}
+
+impl Pages {
+    pub(crate) fn new(answers: Weak<dyn Answers>, host: Arc<dyn Host>) -> Arc<Self> {
+        Arc::new(Self {
+            answers,
+            host,
+            authority: OnceCell::new(),
+            open: Mutex::default(),
+        })
+    }
+
+    /// Notes that a client puts a question; false where one does so already.
+    pub(crate) fn puts(&self, run: &str, path: &Arc<str>) -> bool {
+        self.open().put.insert((run.to_owned(), path.clone()))
+    }
+
+    /// The client has come back.
+    pub(crate) fn put_back(&self, run: &str, path: &Arc<str>) {
+        self.open().put.remove(&(run.to_owned(), path.clone()));
+    }
+
+    /// The address of a question; nothing where nothing can listen.
+    pub(crate) async fn of(self: &Arc<Self>, question: &PutQuestion) -> Option<String> {
+        let authority = self.authority.get_or_init(|| self.listen()).await;
+        let authority = authority.as_ref()?;
+        let mut open = self.open();
+        let is_same =
+            |known: &PutQuestion| known.run == question.run && known.path == question.path;
+        let known = open.questions.values().find(|(_, known)| is_same(known));
+        if let Some((token, _)) = known {
+            return Some(address(authority, token));
+        }
+        let token = format!("{:016x}{:016x}", self.host.random(), self.host.random());
+        open.last += 1;
+        let last = open.last;
+        open.questions
+            .insert(last, (token.clone(), question.clone()));
+        if open.questions.len() > MAX_QUESTIONS {
+            open.questions.pop_first();
+        }
+        Some(address(authority, &token))
+    }
+
+    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn question(&self, token: &str) -> Option<PutQuestion> {
+        let open = self.open();
+        let mut questions = open.questions.values();
+        let found = questions.find(|(own, _)| own == token);
+        found.map(|(_, question)| question.clone())
+    }
+
+    async fn listen(self: &Arc<Self>) -> Option<String> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.ok()?;
+        let authority = listener.local_addr().ok()?.to_string();
+        let pages = Router::new()
+            .route("/question/{token}", get(show).post(answer))
+            .layer(DefaultBodyLimit::max(MAX_ANSWER))
+            .with_state(self.clone());
+        tokio::spawn(async move {
+            // It ends with the process.
+            let _ = axum::serve(listener, pages).await;
+        });
+        Some(authority)
+    }
+
+    /// Whether a request is for this server, and was not sent by the page of another one.
+    fn is_own(&self, headers: &HeaderMap) -> bool {
+        let Some(Some(authority)) = self.authority.get() else {
+            return false;
+        };
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let origin = format!("http://{authority}");
+        text(HOST) == Some(authority) && text(ORIGIN).is_none_or(|from| from == origin)
+    }
+}
+
+fn address(authority: &str, token: &str) -> String {
+    format!("http://{authority}/question/{token}")
+}
+
+async fn show(
+    State(pages): State<Arc<Pages>>,
+    Path(token): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    if !pages.is_own(&headers) {
+        return page(
+            StatusCode::FORBIDDEN,
+            &html::notice("This is another server's request."),
+        );
+    }
+    let Some((question, answers)) = pages.question(&token).zip(pages.answers.upgrade()) else {
+        return page(StatusCode::NOT_FOUND, &html::notice(html::GONE));
+    };
+    let plan = answers.plan(&question.run).unwrap_or_default();
+    page(StatusCode::OK, &html::question(&question, &plan))
+}
+
+async fn answer(
+    State(pages): State<Arc<Pages>>,
+    Path(token): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    // A form that no page has sent names no origin; a browser always does.
+    if !pages.is_own(&headers) {
+        return page(
+            StatusCode::FORBIDDEN,
+            &html::notice("This is another server's request."),
+        );
+    }
+    let Some((question, answers)) = pages.question(&token).zip(pages.answers.upgrade()) else {
+        return page(StatusCode::NOT_FOUND, &html::notice(html::GONE));
+    };
+    let taken = form::read(&question, &body)
+        .and_then(|value| answers.take(&question, Said::Answer(value), "page"));
+    match taken {
+        Ok(()) => {
+            pages.open().questions.retain(|_, (own, _)| *own != token);
+            page(StatusCode::OK, &html::notice(html::TAKEN))
+        }
+        Err(why) => page(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            &html::refusal(&question, &why),
+        ),
+    }
+}
+
+fn page(status: StatusCode, html: &str) -> Response {
+    let headers = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CACHE_CONTROL, "no-store"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_FRAME_OPTIONS, "DENY"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+    ];
+    (status, headers, html.to_owned()).into_response()
+}

@@ -1,0 +1,177 @@
+//! What was found in a plan: a line each, and the corrected line where there is only one way to correct it.
+
+use std::fmt::Write as _;
+
+use planrun_lang::diag::render::{FileReport, Summary, visible_line};
+use planrun_lang::diag::{Diagnostic, Severity, fix};
+use planrun_lang::source::SourceFile;
+
+use crate::tokens::{bytes, cut};
+
+/// How many findings are told.
+const MAX_FINDINGS: usize = 20;
+/// What all of them have at most.
+const MAX_TOKENS: usize = 600;
+/// Bytes of one finding, and of a corrected line.
+const FINDING_BYTES: usize = 420;
+const LINE_BYTES: usize = 160;
+/// Bytes of the line that says how many more there are.
+const MORE_BYTES: usize = 60;
+/// Names that are told of those that would have been right.
+const MAX_NAMES: usize = 8;
+
+/// What was found in plans that were not run for it, in at most 600 tokens: errors first, 20 findings at most, and how many more
+/// there are.
+#[must_use]
+pub fn findings(reports: &[FileReport]) -> String {
+    let Summary {
+        errors,
+        warnings,
+        notes,
+        ..
+    } = Summary::of(reports);
+    let counts = [(errors, "error"), (warnings, "warning"), (notes, "note")];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }))
+        .collect();
+    let mut text = format!("Nothing was called. The plan has {}:\n", counts.join(", "));
+    let mut found: Vec<(&FileReport, &Diagnostic)> = reports
+        .iter()
+        .flat_map(|report| report.diagnostics.iter().map(move |found| (report, found)))
+        .collect();
+    found.sort_by_key(|(_, found)| match found.severity {
+        Severity::Error => 0,
+        Severity::Warning => 1,
+        Severity::Note => 2,
+    });
+    let several = reports
+        .iter()
+        .filter(|report| !report.diagnostics.is_empty())
+        .count()
+        > 1;
+    let mut told = 0;
+    for (report, found) in found.iter().take(MAX_FINDINGS) {
+        let line = line(&report.source, found, several);
+        if text.len() + line.len() + MORE_BYTES > bytes(MAX_TOKENS) {
+            break;
+        }
+        text.push_str(&line);
+        told += 1;
+    }
+    if let Some(more) = found.len().checked_sub(told).filter(|more| *more > 0) {
+        let _ = writeln!(text, "… {more} more; correct these first");
+    }
+    text
+}
+
+/// `line:col error[code] message; expected …; actual …; fix: …`, and the line as it has to be.
+fn line(source: &SourceFile, found: &Diagnostic, has_file: bool) -> String {
+    let at = source.position(found.span.start);
+    let file = if has_file {
+        format!("{}:", source.name())
+    } else {
+        String::new()
+    };
+    let mut text = format!(
+        "{file}{}:{} {}[{}] {}",
+        at.line, at.column, found.severity, found.code.name, found.message
+    );
+    let names = found.available.iter().take(MAX_NAMES).map(String::as_str);
+    let names = names.collect::<Vec<_>>().join(", ");
+    let title = found.fix.as_ref().map(|fix| fix.title.as_str());
+    let facts = [
+        ("expected ", found.expected.as_deref()),
+        ("actual ", found.actual.as_deref()),
+        (
+            "available ",
+            Some(&*names).filter(|names| !names.is_empty()),
+        ),
+        ("fix: ", title.or(found.help.as_deref())),
+    ];
+    for (word, fact) in facts {
+        if let Some(fact) = fact {
+            let _ = write!(text, "; {word}{fact}");
+        }
+    }
+    let mut line = cut(&visible_line(&text), FINDING_BYTES).into_owned() + "\n";
+    if let Some(corrected) = corrected(source, found) {
+        let _ = writeln!(
+            line,
+            "  {}",
+            cut(&visible_line(corrected.trim()), LINE_BYTES)
+        );
+    }
+    line
+}
+
+/// The first line that a certain fix changes, as it is then.
+fn corrected(source: &SourceFile, found: &Diagnostic) -> Option<String> {
+    let fix = found.fix.as_ref().filter(|fix| fix.safe)?;
+    let first = fix.edits.iter().map(|edit| edit.span.start).min()?;
+    let text = fix::apply(source.text(), &fix.edits)?;
+    let mended = SourceFile::new(source.name(), text);
+    let line = mended.line(mended.position(first).line)?;
+    Some(mended.slice(line).to_owned()).filter(|line| !line.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use planrun_lang::diag::codes::names::UNKNOWN_NAME;
+    use planrun_lang::source::Span;
+
+    use super::*;
+    use crate::tokens::tokens;
+
+    fn report(text: &str, found: impl Fn(usize) -> Diagnostic, count: usize) -> FileReport {
+        let source = SourceFile::new("a.plan", text.to_owned());
+        FileReport::new(source, (0..count).map(found).collect())
+    }
+
+    #[test]
+    fn a_finding_is_a_line_with_the_corrected_one_below() {
+        let found = |_| {
+            Diagnostic::new(&UNKNOWN_NAME, Span::new(14, 17), "there is no `foo`")
+                .expected("int", "string")
+                .available(["food", "bar"])
+                .fix("write `food`", Span::new(14, 17), "food")
+        };
+        let told = findings(&[report("plan p() {\nx\n foo }\n", found, 1)]);
+        assert_eq!(
+            told,
+            "Nothing was called. The plan has 1 error:\n\
+             3:2 error[unknown-name] there is no `foo`; expected int; actual string; available food, bar; fix: write `food`\n  \
+             food }\n"
+        );
+    }
+
+    #[test]
+    fn there_are_never_too_many_and_errors_come_first() {
+        let found = |index: usize| {
+            let mut found = Diagnostic::new(
+                &UNKNOWN_NAME,
+                Span::at(index),
+                "x\u{202e}\n".repeat(1 + index * 7),
+            );
+            if index % 2 == 0 {
+                found.severity = Severity::Note;
+            }
+            found
+        };
+        for count in [1, 5, 19, 60, 3000] {
+            let told = findings(&[report(&"y".repeat(5000), found, count)]);
+            assert!(tokens(&told) <= MAX_TOKENS, "{told}");
+            let lines = told.lines().count();
+            assert!(lines > 1 && lines <= MAX_FINDINGS + 2, "{told}");
+            assert!(!told.contains('\u{202e}'));
+            if count > MAX_FINDINGS {
+                let shown = lines - 2;
+                assert!(
+                    told.ends_with(&format!("… {} more; correct these first\n", count - shown)),
+                    "{told}"
+                );
+                assert!(!told.contains("note["), "{told}");
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What a run came to: its reply and how many calls there were, or where it failed and what is left of it in the world.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use planrun_core::run::Outcome;
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::protocol::RunState;
+use planrun_runs::runs::CallSummary;
+use serde_json::{Map, json};
+
+use super::json::text;
+use super::shorten;
+use crate::tokens::cut;
+
+/// Bytes of the message of a failure, of its place, and of each list of steps; all of it has 300 tokens at most.
+const MESSAGE_BYTES: usize = 320;
+const PLACE_BYTES: usize = 80;
+const LIST_BYTES: usize = 110;
+
+/// The report of a run that has completed, as JSON: `{run, state, reply, calls: {read, effect}}`, and `cut` where the reply
+/// has more than so many tokens. Beside the reply and its cuts it has 60 tokens at most.
+#[must_use]
+pub fn success(outcome: &Outcome, max_tokens: Option<usize>) -> String {
+    let calls = CallSummary::of(&outcome.steps());
+    let reply = outcome.shown_reply().map(|reply| reply.to_json());
+    let mut fields = Map::new();
+    fields.insert("run".to_owned(), outcome.run.as_str().into());
+    fields.insert("state".to_owned(), outcome.state.name().into());
+    shorten(&reply.unwrap_or_default(), max_tokens).into_fields("reply", &mut fields);
+    let calls = json!({ "read": calls.reads, "effect": calls.effects });
+    fields.insert("calls".to_owned(), calls);
+    text(&fields)
+}
+
+/// The report of a run that has ended otherwise, in at most 300 tokens: where and why, what was done, what of it was taken
+/// back, what is in doubt, what stays, and how to go on.
+#[must_use]
+pub fn failure(outcome: &Outcome) -> String {
+    let CallSummary {
+        reads,
+        effects,
+        undone,
+        unknown,
+        stays,
+    } = CallSummary::of(&outcome.steps());
+    let run = &outcome.run;
+    let mut report = format!("run {run} {}", outcome.state.name());
+    if let Some(error) = &outcome.error {
+        let step = if error.step.is_empty() {
+            String::new()
+        } else {
+            format!(" at {}", cut(&visible_line(&error.step), PLACE_BYTES))
+        };
+        let place = error
+            .place
+            .as_deref()
+            .map(|place| format!(" ({})", cut(&visible_line(place), PLACE_BYTES)));
+        let message = visible_line(&error.message);
+        let message = cut(&message, MESSAGE_BYTES);
+        let _ = write!(
+            report,
+            "{step}: {}: {message}{}",
+            error.class,
+            place.unwrap_or_default()
+        );
+    }
+    let _ = write!(report, "\ndone: {reads} reads, {effects} effects\n");
+    for (word, paths) in [
+        ("undone", &undone),
+        ("unknown", &unknown),
+        ("stays", &stays),
+    ] {
+        let _ = writeln!(report, "{word}: {}", list(paths));
+    }
+    if let Some(error) = outcome.not_undone.first() {
+        let _ = writeln!(
+            report,
+            "not undone: {}",
+            cut(&visible_line(&error.message), LIST_BYTES)
+        );
+    }
+    if !unknown.is_empty() {
+        report.push_str(
+            "First look whether what is unknown has happened: nothing repeats it by itself.\n",
+        );
+    }
+    report.push_str(&match outcome.state {
+        RunState::Running | RunState::Paused => format!("It goes on once it can: runs(id: \"{run}\") tells.\n"),
+        RunState::Failed | RunState::Cancelled | RunState::Stalled | RunState::Completed => format!(
+            "Correct the plan and run(plan, base: \"{run}\"): what stays is taken over and not done again.\n"
+        ),
+    });
+    report
+}
+
+/// The paths of steps as far as there is room for them, and how many more there are.
+fn list(paths: &[Arc<str>]) -> String {
+    let mut text = String::new();
+    for (index, path) in paths.iter().enumerate() {
+        let comma = if index > 0 { ", " } else { "" };
+        let path = visible_line(path);
+        if text.len() + path.len() > LIST_BYTES {
+            let _ = write!(text, "{comma}… {} more", paths.len() - index);
+            return text;
+        }
+        let _ = write!(text, "{comma}{path}");
+    }
+    if text.is_empty() {
+        text.push_str("nothing");
+    }
+    text
+}
