@@ -124,7 +124,7 @@ impl HttpClient {
         for redirects in 0..=MAX_REDIRECTS {
             // Once a server has answered, later trouble does not mean that nothing happened.
             let later = |error: CallError| {
-                if redirects > 0 {
+                if redirects > 0 && error.sent == Sent::No {
                     CallError {
                         sent: Sent::Answered,
                         ..error
@@ -136,7 +136,7 @@ impl HttpClient {
             check_scheme(&request.url)
                 .and_then(|()| gate(&request.url))
                 .map_err(later)?;
-            let response = self.once(&request).await?;
+            let response = self.once(&request).await.map_err(later)?;
             match redirected(request, &response) {
                 Some(next) => request = next,
                 None => return Ok(response),
