@@ -447,6 +447,7 @@ async fn a_plan_calls_the_agents_that_it_lists_and_no_other() {
         listing("[\"review\"]"),
         ["permission-unused", "permission-missing"]
     );
+    assert_eq!(listing("[]"), ["permission-missing"]);
     let fixed = run(&place, &["check", "a.plan", "--unsafe-fix"]);
     let text = std::fs::read_to_string(place.path().join("a.plan")).unwrap();
     assert!(text.contains("agents: [\"desk\"]"), "{fixed:?} {text}");

@@ -112,6 +112,11 @@ impl Door {
         }
     }
 
+    /// Whether everything may be reached where nothing is listed, so that an empty list says something.
+    pub(super) const fn is_open_without_list(self) -> bool {
+        matches!(self, Self::Tools | Self::Agents)
+    }
+
     /// The patterns of a grant.
     pub(super) fn patterns(self, grant: &Grant) -> &[String] {
         match self {

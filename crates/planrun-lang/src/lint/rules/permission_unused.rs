@@ -53,7 +53,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             {
                 continue;
             }
-            let edit = if patterns.len() == 1 {
+            let edit = if patterns.len() == 1 && !door.is_open_without_list() {
                 entry_removal(written, entries, entry)
             } else {
                 let spans = patterns.iter().map(|pattern| pattern.span);

@@ -50,8 +50,11 @@ where
     };
     let first = handler().serve_with_lifecycle(transport()?, latest).await;
     match first {
-        // It answers what it does not know.
-        Err(ClientInitializeError::ExpectedInitResult(_)) => {
+        // It answers what it does not know, or tells at once which older revisions it speaks.
+        Err(
+            ClientInitializeError::ExpectedInitResult(_)
+            | ClientInitializeError::NoCompatibleProtocolVersion { .. },
+        ) => {
             let older = ClientLifecycleMode::Initialize;
             let second = handler().serve_with_lifecycle(transport()?, older);
             Ok(second.await?)

@@ -34,14 +34,23 @@ struct Line {
     length: usize,
     depth: usize,
     deepest: usize,
-    in_text: bool,
-    escaped: bool,
+    text: Text,
     /// The key, or the value if that is no list and no object, that is being read at the top.
     word: Vec<u8>,
     key: Vec<u8>,
     id: Option<u64>,
     has_method: bool,
     has_result: bool,
+}
+
+/// Whether what is read stands between quotes.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Text {
+    #[default]
+    Outside,
+    Inside,
+    /// Behind a backslash.
+    Escaped,
 }
 
 /// What becomes of a message that nobody gets to read.
@@ -71,18 +80,17 @@ impl Line {
     }
 
     fn read(&mut self, byte: u8) {
-        if self.in_text {
-            match byte {
-                _ if self.escaped => self.escaped = false,
-                b'\\' => self.escaped = true,
-                b'"' => self.in_text = false,
-                _ => {}
-            }
+        if self.text != Text::Outside {
+            self.text = match (self.text, byte) {
+                (Text::Inside, b'\\') => Text::Escaped,
+                (Text::Inside, b'"') => Text::Outside,
+                _ => Text::Inside,
+            };
             return self.note(byte);
         }
         match byte {
             b'"' => {
-                self.in_text = true;
+                self.text = Text::Inside;
                 self.note(byte);
             }
             b'{' | b'[' => {
