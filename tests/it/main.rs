@@ -71,6 +71,7 @@ mod schema;
 mod schema_cases;
 mod secrets;
 mod semantics;
+mod serve;
 mod service;
 mod sessions;
 mod shells;

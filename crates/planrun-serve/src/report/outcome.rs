@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use planrun_core::journal::StepError;
 use planrun_core::run::Outcome;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::RunState;
@@ -46,7 +47,7 @@ pub fn failure(outcome: &Outcome) -> String {
     } = CallSummary::of(&outcome.steps());
     let run = &outcome.run;
     let mut report = format!("run {run} {}", outcome.state.name());
-    if let Some(error) = &outcome.error {
+    if let Some(error) = outcome.error.as_deref().map(innermost) {
         let step = if error.step.is_empty() {
             String::new()
         } else {
@@ -92,6 +93,17 @@ pub fn failure(outcome: &Outcome) -> String {
         ),
     });
     report
+}
+
+/// The error where it began: steps around it pass it on as it is.
+fn innermost(mut error: &StepError) -> &StepError {
+    let is_same = |one: &StepError, other: &StepError| {
+        one.class == other.class && one.message == other.message
+    };
+    while let Some(cause) = error.cause.as_deref().filter(|cause| is_same(cause, error)) {
+        error = cause;
+    }
+    error
 }
 
 /// The paths of steps as far as there is room for them, and how many more there are.

@@ -48,6 +48,8 @@ pub struct Catalog {
     namespaces: BTreeMap<Arc<str>, Namespace>,
     /// The servers behind some of them, connected when they are first called.
     servers: Vec<(Arc<dyn Server>, Arc<Lock>)>,
+    /// Whether they belong to a pool, which outlives this catalog.
+    keeps_connections: bool,
 }
 
 /// The namespaces that every plan has.
@@ -77,6 +79,7 @@ impl Catalog {
             credentials,
             namespaces: BTreeMap::new(),
             servers: Vec::new(),
+            keeps_connections: false,
         };
         catalog.add_built_in(permissions);
         catalog
@@ -261,8 +264,16 @@ impl Catalog {
         }
     }
 
-    /// Lets go of all servers at once. A call that is made later connects again.
+    /// The servers belong to a pool: they stay connected when this catalog is closed.
+    pub fn keep_connections(&mut self) {
+        self.keeps_connections = true;
+    }
+
+    /// Lets go of all servers at once, but for those of a pool. A call that is made later connects again.
     pub async fn close(&self) {
+        if self.keeps_connections {
+            return;
+        }
         let mut closing = JoinSet::new();
         for (server, _) in &self.servers {
             let server = server.clone();

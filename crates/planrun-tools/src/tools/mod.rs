@@ -15,6 +15,7 @@ pub mod process;
 mod project_limit;
 mod required_permission;
 mod server;
+mod server_pool;
 mod system;
 mod transport;
 
@@ -29,6 +30,7 @@ pub use process::kill_programs;
 pub use project_limit::ProjectLimit;
 pub use required_permission::{FilePath, Origin, RequiredPermission};
 pub use server::{DeniedServer, PinnedTool, Server, ServerError};
+pub use server_pool::ServerPool;
 pub use transport::{
     BoxFuture, Callee, DescribeError, Described, Identity, Request, StandIn, Transport, described,
 };
