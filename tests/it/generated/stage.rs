@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use planrun_core::journal::{Event, EventKind, StepError};
 use planrun_core::run::{Outcome, Program};
-use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::call::{Answer, CallError, CallOutcome, Details};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::Plan;
@@ -18,6 +18,7 @@ use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::{
     BoxFuture, Catalog, Conversation, Described, Request, Transport, described,
 };
+use serde_json::{Value as Json, json};
 
 use super::edges::answer;
 use crate::generate::{Dice, Project, Tool};
@@ -205,10 +206,13 @@ fn failure(tool: &Tool, dice: &mut Dice) -> CallError {
     let (class, sent) = dice.pick(&kinds).clone();
     let retry_after = dice.one_in(4).then_some(Duration::from_secs(3));
     let class = ErrorClass::find(&class).unwrap();
+    let details = [Json::Null, json!({ "at": [1, 2.50] }), json!("said")];
+    let details = dice.pick(&details).clone();
     CallError {
         message: format!("made up: {class}"),
         class,
         sent,
         retry_after,
+        details: Details::new(&details).unwrap(),
     }
 }

@@ -157,10 +157,11 @@ pub enum MockOutcomeKind {
     Value(Expr),
     /// `generated`: a value made from the tool's result schema.
     Generated,
-    /// `fail class ["message"]`
+    /// `fail class ["message"] [details value]`
     Fail {
         class: Name,
         message: Option<Expr>,
+        details: Option<Expr>,
     },
     /// `crash before` or `crash after`
     Crash {
