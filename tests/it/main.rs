@@ -14,6 +14,7 @@ mod approval;
 mod bad_input;
 mod bfcl;
 mod breaking;
+mod card;
 mod cel;
 mod check;
 mod ci;

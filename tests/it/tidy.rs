@@ -74,7 +74,14 @@ const CRATES: &[Crate] = &[
             "planrun-tools",
             "planrun-runs",
         ],
-        rows: &[&["tokens"], &["discovery", "report"]],
+        rows: &[
+            &["tokens"],
+            &["discovery", "report"],
+            &["asking"],
+            &["page"],
+            &["mode"],
+            &["mcp"],
+        ],
     },
     Crate {
         name: "planrun",

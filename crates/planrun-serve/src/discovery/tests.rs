@@ -118,6 +118,7 @@ fn every_form_that_the_card_names_exists() {
         "parallel { step f = desk.close(id: 1) step g = desk.close(id: 2) }",
         "step f = each x in xs max 9 parallel 4 { step g = desk.close(id: 1) yield g.at }",
         "step f = desk.close(id: 1) after a, b",
+        "let y: any = json(xs) let z: string[] = y",
         "step f = desk.close(id: 1) recover tool.locked => do { step g = desk.reopen(id: 1) yield { at: json(g) } }",
     ] {
         sound(&plan(form, ""));
