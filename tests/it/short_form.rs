@@ -224,7 +224,9 @@ fn a_server_hands_texts_in_without_a_name() {
     let place = project();
     let planrun = Planrun::open(place.path()).unwrap();
     let check = |text: PlanText| -> Checked { planrun.check(text).unwrap() };
-    let plan = check(PlanText::handed_in(place.path(), DESK)).plan(None).unwrap();
+    let plan = check(PlanText::handed_in(place.path(), DESK))
+        .plan(None)
+        .unwrap();
     assert_eq!(&*plan.plan.name, "main");
     assert_eq!(plan.bounds(None).uses.len(), 3);
     assert!(check(PlanText::new("a.plan", DESK)).plan(None).is_err());
