@@ -107,15 +107,15 @@ fn findings_stand_where_they_are_written() {
         42,
         "unknown-argument",
     );
-    one(&DESK.replace("t.state", "t.stat"), 2, 36, "no-such-field");
+    one(&DESK.replace("t.state", "t.stat"), 2, 39, "unknown-field");
     // On the first line, and behind characters of more than one byte.
     one(
         "step 打开 = desk.list_open()\nreply size(打开.ticket)",
         2,
         15,
-        "no-such-field",
+        "unknown-field",
     );
-    one("reply size(\"打开\") + true", 1, 20, "no-overload");
+    one("reply size(\"打开\") + true", 1, 18, "no-overload");
     // Its own name is none of the text.
     assert_eq!(found("let main = 1\nreply main"), []);
 }
