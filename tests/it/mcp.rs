@@ -349,7 +349,10 @@ fn a_project_that_says_what_may_be_reached_says_it_of_servers_too() {
 #[test]
 fn servers_come_from_files_of_other_programs_and_a_name_means_one_of_them() {
     let server = |program: &str| json!({ "command": program, "args": ["x"] });
-    let claude = json!({ "mcpServers": { "notes": server("one"), "desk": server("two") } });
+    // planrun itself stands there for the client, and plans do not call it.
+    let planrun = json!({ "command": "/opt/bin/planrun", "args": ["serve", "--stdio"] });
+    let servers = json!({ "notes": server("one"), "desk": server("two"), "plans": planrun });
+    let claude = json!({ "mcpServers": servers });
     let code = json!({ "servers": { "desk": server("three") }, "inputs": [] });
     let place = folder([
         (
@@ -373,7 +376,9 @@ fn servers_come_from_files_of_other_programs_and_a_name_means_one_of_them() {
         let expected = format!("there is no program `{program}`");
         assert!(locked.stderr.contains(&expected), "{}", locked.stderr);
     }
-    assert!(!locked.stderr.contains("three"), "{}", locked.stderr);
+    for absent in ["three", "/opt/bin/planrun"] {
+        assert!(!locked.stderr.contains(absent), "{}", locked.stderr);
+    }
 }
 
 #[test]

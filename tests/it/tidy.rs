@@ -32,8 +32,8 @@ const CRATES: &[Crate] = &[
             &["diag", "types", "permission", "protocol", "secrets"],
             &["syntax", "builtins", "call", "example"],
             &["format", "sema"],
-            &["graph", "eval"],
-            &["lint"],
+            &["graph", "eval", "origin"],
+            &["lint", "bounds"],
         ],
     },
     Crate {

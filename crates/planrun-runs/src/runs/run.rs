@@ -426,13 +426,14 @@ impl Job {
     pub(super) fn pinned(recorded: &RecordedRun) -> Result<Self, Error> {
         let (pinned, location) = (&recorded.pinned, recorded.planrun.location());
         let host = recorded.planrun.host().clone();
-        let workspace = Workspace::pinned(
+        let mut workspace = Workspace::pinned(
             host,
             location,
             pinned.has_project_file,
             pinned.pins(&location.folder),
             &recorded.planrun.own_tools,
         )?;
+        workspace.project.pool.clone_from(&recorded.planrun.pool);
         let workspace = if pinned.confined {
             workspace.confined()
         } else {

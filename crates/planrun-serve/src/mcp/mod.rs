@@ -62,9 +62,11 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
+        let mode = self.mode.clone();
         let running = self.serve(streams).await.map_err(io::Error::other)?;
-        running.waiting().await.map_err(io::Error::other)?;
-        Ok(())
+        let served = running.waiting().await;
+        mode.close().await;
+        served.map(drop).map_err(io::Error::other)
     }
 }
 

@@ -78,49 +78,59 @@ impl Hints {
 /// The six tools, in their order.
 #[must_use]
 pub fn definitions() -> [Definition; 6] {
-    let plan = "a plan, its statements alone, or plan:NAME of a saved one";
-    let max = json!({ "type": "integer", "description": "tokens of the result, 4000 if absent, at most 10000" });
+    let number = || json!({ "type": "integer" });
+    let string = || json!({ "type": "string" });
+    let object = || json!({ "type": "object" });
     [
         define(
             "search",
-            "Finds tools and saved plans by plain words: a line each.",
-            json!({ "query": text("what it should do"), "ns": text("only this namespace"), "limit": { "type": "integer" } }),
+            "Finds tools and saved plans by plain words.",
+            json!({ "query": string(), "ns": string(), "limit": number() }),
             &["query"],
             Hints::KNOWN,
         ),
         define(
             "describe",
-            "Contracts of tools, lines of a namespace, or pages of the language (`language`, `language/TOPIC`).",
-            json!({ "names": { "type": "array", "items": { "type": "string" } }, "full": { "type": "boolean" } }),
+            "Contracts of tools, a namespace, or a page: `language`, `language/TOPIC`.",
+            json!({ "names": { "type": "array", "items": string() }, "full": { "type": "boolean" } }),
             &["names"],
             Hints::KNOWN,
         ),
         define(
             "read",
-            "Runs a plan that changes nothing, and refuses any other. The language: see `run`.",
-            json!({ "plan": text(plan), "inputs": { "type": "object" }, "max_tokens": max }),
+            "As `run`, for plans that change nothing; refuses others.",
+            json!({ "plan": string(), "inputs": object(), "max_tokens": number() }),
             &["plan"],
             Hints::READS,
         ),
         define(
             "run",
             CARD,
-            json!({ "plan": text(plan), "inputs": { "type": "object" }, "base": text("a failed run to repair: what it did is not done again"), "max_tokens": max }),
+            json!({
+                "plan": text("a plan, its statements alone, or plan:NAME"),
+                "inputs": object(),
+                "base": text("a failed run to repair"),
+                "max_tokens": number(),
+            }),
             &["plan"],
             Hints::CHANGES,
         ),
         define(
             "runs",
-            "The latest runs; of one (`id`) its state, waiting up to `wait_s`; of its reply the part at `path`, from item or \
-             character `from`.",
-            json!({ "id": text("a run"), "wait_s": { "type": "integer", "maximum": 45 }, "path": text("a JSON pointer into the reply"), "from": { "type": "integer" } }),
+            "The latest runs, or one: waits, and gives the part of its reply at a JSON pointer.",
+            json!({
+                "id": string(),
+                "wait_s": { "type": "integer", "maximum": 45 },
+                "path": string(),
+                "from": number(),
+            }),
             &[],
             Hints::KNOWN,
         ),
         define(
             "save",
-            "Keeps a plan in the project: it becomes a tool. Never overwrites another.",
-            json!({ "name": text("its name"), "plan": text("the plan") }),
+            "Keeps a plan, which becomes a tool.",
+            json!({ "name": string(), "plan": string() }),
             &["name", "plan"],
             Hints::SAVES,
         ),
@@ -144,7 +154,6 @@ fn define(
     if !required.is_empty() {
         input.insert("required".to_owned(), json!(required));
     }
-    input.insert("additionalProperties".to_owned(), false.into());
     Definition {
         name: name.to_owned(),
         title: format!("planrun: {name}"),

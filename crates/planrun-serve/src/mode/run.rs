@@ -7,6 +7,7 @@ use planrun_core::journal::Given;
 use planrun_core::run::Outcome;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::RunState;
+use planrun_lang::value::Value;
 use planrun_runs::runs::{
     Addressee, CheckedPlan, ErrorKind, InputReader, PlanText, RunOptions, new_run_id,
 };
@@ -16,7 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::approval::approval;
 use super::arguments::Arguments;
 use super::driving::Standing;
-use super::saved::{PREFIX, SavedPlans};
+use super::saved::PREFIX;
 use super::{Call, MAX_WAIT, PlanMode, Reply, definitions};
 use crate::asking::{Asks, Client, PutQuestion, Said};
 use crate::report;
@@ -26,8 +27,6 @@ use crate::tokens::cut;
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often a client is told how far a run has come.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-/// The name under which a plan is checked that stands in no file.
-const NAME: &str = "request.plan";
 /// Bytes of the name of a client.
 const CLIENT_BYTES: usize = 40;
 
@@ -98,18 +97,13 @@ impl PlanMode {
     /// The only plan of a text, or of a saved file, without errors.
     pub(super) fn checked(&self, text: &str) -> Result<CheckedPlan, Reply> {
         let text = match text.trim().strip_prefix(PREFIX) {
-            Some(name) => SavedPlans::of(&self.planrun)
-                .text(name.trim())
-                .ok_or_else(|| {
-                    let name = visible_line(name);
-                    Reply::Failed(format!(
-                        "Nothing was called: there is no saved plan `{name}`; `search` finds them."
-                    ))
-                })?,
-            None => {
-                let name = self.planrun.location().folder.join(NAME);
-                PlanText::new(&name.to_string_lossy(), text)
-            }
+            Some(name) => self.snapshot()?.saved.text(name.trim()).ok_or_else(|| {
+                let name = visible_line(name);
+                Reply::Failed(format!(
+                    "Nothing was called: there is no saved plan `{name}`; `search` finds them."
+                ))
+            })?,
+            None => PlanText::handed_in(&self.planrun.location().folder, text),
         };
         Ok(self.planrun.check(text)?.plan(None)?)
     }
@@ -415,11 +409,28 @@ fn told(outcome: &Outcome, how: Attendance) -> Reply {
     if outcome.state != RunState::Completed {
         return Reply::Failed(report::failure(outcome));
     }
+    if how.is_tool {
+        return result_of_tool(outcome);
+    }
     let text = report::success(outcome, how.max_tokens);
-    let value = if how.is_tool {
-        outcome.shown_reply().map(|reply| reply.to_json())
-    } else {
-        serde_json::from_str(&text).ok()
-    };
+    let value = serde_json::from_str(&text).ok();
     Reply::Told { text, value }
+}
+
+/// The reply of a saved plan, as its tool declares it: whole or not at all.
+fn result_of_tool(outcome: &Outcome) -> Reply {
+    let reply = outcome.shown_reply().unwrap_or(Value::Null).to_json();
+    let shortened = report::shorten(&reply, Some(report::MAX_RESULT_TOKENS));
+    if shortened.cuts.is_empty() {
+        let text = reply.to_string();
+        let value = Some(reply);
+        return Reply::Told { text, value };
+    }
+    let (run, pages) = (&outcome.run, shortened.cuts);
+    let places: Vec<&str> = pages.iter().take(5).map(|cut| &*cut.path).collect();
+    Reply::Failed(format!(
+        "run {run} completed, and its reply is too large for one result: runs(id: \"{run}\", path: \"…\") gives it in parts, \
+         such as of {}",
+        places.join(", ")
+    ))
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_lang::diag::render::visible_line;
-use planrun_runs::runs::RunFilter;
+use planrun_runs::journal::store::JournalError;
+use planrun_runs::runs::{Error, RunFilter};
 use tokio::time::Instant;
 
 use super::arguments::Arguments;
@@ -52,7 +53,12 @@ impl PlanMode {
             ..RunFilter::default()
         };
         let mut text = String::new();
-        for run in self.planrun.list(&filter)? {
+        let runs = match self.planrun.list(&filter) {
+            // Nothing was run here yet.
+            Err(Error::Journal(JournalError::Absent { .. })) => Vec::new(),
+            runs => runs?,
+        };
+        for run in runs {
             let _ = writeln!(
                 text,
                 "{} {} {}",

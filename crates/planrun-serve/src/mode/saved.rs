@@ -23,20 +23,26 @@ const MAX_FILES: usize = 500;
 /// The plans of the folder that pass the check.
 pub(super) struct SavedPlans {
     plans: Vec<(PathBuf, Arc<Plan>)>,
-    contracts: Vec<Signature>,
+    contracts: Vec<Arc<Signature>>,
+}
+
+/// The folder of saved plans, and the files in it.
+pub(super) fn files(planrun: &Planrun) -> Vec<PathBuf> {
+    let folder = planrun.location().folder.join(FOLDER);
+    let mut files = planrun.host().list_folder(&folder).unwrap_or_default();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == ENDING));
+    files.sort();
+    files.truncate(MAX_FILES);
+    files.push(folder);
+    files
 }
 
 impl SavedPlans {
     /// The saved plans as their files are now, by name. A file that cannot be read or has errors has none: `planrun check`
     /// tells why.
     pub(super) fn of(planrun: &Planrun) -> Self {
-        let folder = planrun.location().folder.join(FOLDER);
-        let mut files = planrun.host().list_folder(&folder).unwrap_or_default();
-        files.retain(|file| file.extension().is_some_and(|ending| ending == ENDING));
-        files.sort();
-        files.truncate(MAX_FILES);
         let mut plans: Vec<(PathBuf, Arc<Plan>)> = Vec::new();
-        for file in files {
+        for file in files(planrun) {
             let Ok(text) = PlanText::from_file(&file) else {
                 continue;
             };
@@ -50,19 +56,16 @@ impl SavedPlans {
         }
         plans.sort_by(|one, other| one.1.name.cmp(&other.1.name));
         plans.dedup_by(|one, other| one.1.name == other.1.name);
-        let contracts = plans.iter().map(|(_, plan)| plan.contract(FOLDER.into()));
+        let contract = |plan: &Plan| Arc::new(plan.contract(FOLDER.into()));
+        let contracts = plans.iter().map(|(_, plan)| contract(plan));
         Self {
             contracts: contracts.collect(),
             plans,
         }
     }
 
-    pub(super) fn contracts(&self) -> impl Iterator<Item = &Signature> {
+    pub(super) fn contracts(&self) -> impl Iterator<Item = &Arc<Signature>> {
         self.contracts.iter()
-    }
-
-    pub(super) fn into_contracts(self) -> Vec<Arc<Signature>> {
-        self.contracts.into_iter().map(Arc::new).collect()
     }
 
     /// The file of a plan, as the text of a plan.
@@ -114,6 +117,7 @@ impl PlanMode {
                 host.write_file(&file, whole.as_bytes()).map_err(failed)?;
             }
         }
+        self.forget();
         self.changed.send_modify(|count| *count += 1);
         Ok(Reply::text(format!(
             "Saved as {FOLDER}/{name}.{ENDING}: it is the tool `{name}` from now on, and run(plan: \"{PREFIX}{name}\") runs it."
