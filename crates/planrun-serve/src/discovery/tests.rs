@@ -325,8 +325,8 @@ fn names_are_described_in_the_language() {
     );
 }
 
-#[test]
-fn what_is_too_much_is_left_out_and_told() {
+/// A tool with a type that comes twice, fifty values of an argument, and long documentation.
+fn maps() -> Index {
     let value = |index: usize| {
         Type::Literal(planrun_lang::types::Literal::String(
             format!("value {index}").into(),
@@ -361,7 +361,12 @@ fn what_is_too_much_is_left_out_and_told() {
         returns: point.list(),
         ..tool("maps", "route", "Finds a way.")
     };
-    let index = Index::new([Arc::new(tool)], []);
+    Index::new([Arc::new(tool)], [])
+}
+
+#[test]
+fn what_is_too_much_is_left_out_and_told() {
+    let index = maps();
     let told = index.describe(&["maps.route"], false);
     assert!(tokens(&told) <= 400, "{told}");
     assert!(

@@ -46,26 +46,7 @@ pub fn failure(outcome: &Outcome) -> String {
         stays,
     } = CallSummary::of(&outcome.steps());
     let run = &outcome.run;
-    let mut report = format!("run {run} {}", outcome.state.name());
-    if let Some(error) = outcome.error.as_deref().map(innermost) {
-        let step = if error.step.is_empty() {
-            String::new()
-        } else {
-            format!(" at {}", cut(&visible_line(&error.step), PLACE_BYTES))
-        };
-        let place = error
-            .place
-            .as_deref()
-            .map(|place| format!(" ({})", cut(&visible_line(place), PLACE_BYTES)));
-        let message = visible_line(&error.message);
-        let message = cut(&message, MESSAGE_BYTES);
-        let _ = write!(
-            report,
-            "{step}: {}: {message}{}",
-            error.class,
-            place.unwrap_or_default()
-        );
-    }
+    let mut report = format!("run {run} {}{}", outcome.state.name(), why(outcome));
     let _ = write!(report, "\ndone: {reads} reads, {effects} effects\n");
     for (word, paths) in [
         ("undone", &undone),
@@ -98,6 +79,26 @@ pub fn failure(outcome: &Outcome) -> String {
         }
     };
     report
+}
+
+/// The step that failed, the class and the message of its error, and where that comes from in the plan.
+fn why(outcome: &Outcome) -> String {
+    let Some(error) = outcome.error.as_deref().map(innermost) else {
+        return String::new();
+    };
+    let shown = |text: &str, limit: usize| cut(&visible_line(text), limit).into_owned();
+    let step = match &*error.step {
+        "" => String::new(),
+        step => format!(" at {}", shown(step, PLACE_BYTES)),
+    };
+    let place = error.place.as_deref();
+    let place = place.map(|place| format!(" ({})", shown(place, PLACE_BYTES)));
+    let message = shown(&error.message, MESSAGE_BYTES);
+    format!(
+        "{step}: {}: {message}{}",
+        error.class,
+        place.unwrap_or_default()
+    )
 }
 
 /// The error where it began: steps around it pass it on as it is.

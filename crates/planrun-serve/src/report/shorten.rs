@@ -4,11 +4,13 @@
 //! the room: what is small stays whole, and what is large has as much as any other large one. A list is shortened to what
 //! fits, and of its first four elements each has its share, so that one large element does not hide the others.
 
+use std::fmt;
+
 use planrun_lang::value::shortened;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use super::json::{length, text_length, width};
+use super::json::{length, text, text_length, width};
 use super::{DEFAULT_RESULT_TOKENS, MAX_RESULT_TOKENS};
 use crate::tokens::bytes;
 
@@ -179,6 +181,13 @@ pub fn at(
     let next = from.saturating_add(kept.max(1));
     part.next = (next < of).then_some(next);
     Ok(part)
+}
+
+/// The JSON of the part, without characters that nobody sees.
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text(self))
+    }
 }
 
 impl NoSuchPlace {
@@ -429,7 +438,6 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::json::text;
     use super::*;
     use crate::tokens::tokens;
 
@@ -549,7 +557,7 @@ mod tests {
             loop {
                 let part = at(&value, "", from, Some(max)).unwrap();
                 if matches!(value, Json::String(_) | Json::Array(_) | Json::Object(_)) {
-                    prop_assert!(tokens(&text(&part)) <= max, "{}", text(&part));
+                    prop_assert!(tokens(&part.to_string()) <= max, "{part}");
                 }
                 let next = part.next;
                 parts.push(part);
