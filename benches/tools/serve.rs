@@ -60,10 +60,10 @@ pub fn measure(tools: &Path, reads: &Path, table: &mut Table) -> Result<(), Stri
     )?;
     absolute(table, "a plan that is refused", (ours, other), MAX_CHECK);
 
-    let plan = "use pipe plan many(items: int[]) -> int { step all = each i in items max 200 \
+    let text = "use pipe plan many(items: int[]) -> int { step all = each i in items max 200 \
         { step a = pipe.echo(text: \"x\") yield a } reply size(all) }";
     let items: Vec<usize> = (0..READS).collect();
-    let many = json!({ "plan": plan, "inputs": { "items": items } });
+    let many = json!({ "plan": text, "inputs": { "items": items } });
     let (ours, other) = alternate(
         rounds(PAIRS),
         || client.time("read", &many),
@@ -198,11 +198,11 @@ impl Client {
     fn time(&mut self, tool: &str, arguments: &Json) -> Result<Duration, String> {
         let begun = Instant::now();
         let result = self.call(tool, arguments)?;
-        let took = begun.elapsed();
+        let elapsed = begun.elapsed();
         // Only the plan with a mistake is refused.
         let is_refused = result["isError"] == true;
         if is_refused == (tool == "run") {
-            Ok(took)
+            Ok(elapsed)
         } else {
             Err(result.to_string())
         }

@@ -93,7 +93,7 @@ fn plans_that_were_written_from_the_card_pass_the_check() {
             .iter()
             .map(|(name, text)| (name.as_str(), text.clone())),
     );
-    let checked = planrun(&["check", "--format", "short", "."])
+    let checked = planrun(["check", "--format", "short", "."])
         .within(place.path())
         .run();
     assert_eq!(checked.status, 0, "{checked:?}");

@@ -57,7 +57,7 @@ impl Client for McpClient {
         };
         let asked_at = runtime_now();
         match self.context.peer.create_elicitation(form).await {
-            Ok(answer) => said(question, answer.action, answer.content, asked_at.elapsed()),
+            Ok(answer) => said(question, &answer.action, answer.content, asked_at.elapsed()),
             Err(_) => Said::Nothing,
         }
     }
