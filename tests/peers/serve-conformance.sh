@@ -3,45 +3,18 @@
 # saved plans of a project, over a small server for what a plan alone cannot make. Fails where a check fails that is not expected to,
 # and where one passes that is. Needs npm, python3 and a package registry; takes no arguments. Where one of these is missing it says so,
 # and nothing is counted.
-set -euo pipefail
-cd "$(dirname "$0")/../.."
-root=$PWD
-peers=$root/target/peers/serve-conformance
-mkdir -p "$peers"
+source "$(dirname "$0")/surroundings.sh" serve-conformance
 
-for tool in npm python3; do
-    if ! command -v "$tool" > /dev/null; then
-        echo "left out: the conformance suite of MCP for servers, since there is no $tool"
-        exit 0
-    fi
-done
+needs npm "the conformance suite of MCP for servers"
+needs python3 "the conformance suite of MCP for servers"
 
 # Pinned, so that a new release is a change of this file. The suite needs a node that is newer than many machines have.
-tools=(@modelcontextprotocol/conformance@0.2.0-alpha.11 node@22.23.3)
-sdk=mcp==1.30.0
-if [ "$(cat "$peers/ready" 2> /dev/null)" != "${tools[*]} $sdk" ]; then
-    npm install --silent --no-audit --no-fund --prefix "$peers" "${tools[@]}"
-    python3 -m venv "$peers/python"
-    "$peers/python/bin/pip" install --quiet --disable-pip-version-check "$sdk"
-    echo "${tools[*]} $sdk" > "$peers/ready"
-fi
+prepared suite "@modelcontextprotocol/conformance@0.2.0-alpha.11 node@22.23.3" npm_packages
+prepared python "mcp==1.30.0" python_packages
+begin
+node=$peers/suite/node_modules/.bin/node
 
-cargo build --quiet --locked
-planrun=$root/target/debug/planrun
-node=$peers/node_modules/.bin/node
-place=$(mktemp -d)
-started=()
-finish() {
-    # Only what was started here.
-    for process in "${started[@]}"; do
-        kill "$process" 2> /dev/null || true
-    done
-    rm -rf "$place"
-}
-trap finish EXIT
-
-mkdir "$place/plans"
-cd "$place"
+mkdir plans
 cat > planrun.yaml <<YAML
 tools:
   fixtures: { mcp: { command: ["$peers/python/bin/python", "$root/tests/peers/serve/fixtures.py"] } }
@@ -86,22 +59,14 @@ asking test_streaming_elicitation
 "$planrun" run plans/test_simple_text.plan --run-id 123 > ran 2>&1 || { cat ran; exit 1; }
 
 # The suite sends no token.
-listens() {
-    for _ in $(seq 100); do
-        [ ! -s "$1" ] || return 0
-        sleep 0.1
-    done
-    echo "nothing listens: $1"
-    return 1
-}
 "$planrun" serve --bind 127.0.0.1:0 --token-file token > address 2> serve.log &
-started+=($!)
-listens address
+note
+until_ready test -s address
 "$node" "$root/tests/peers/serve/proxy.mjs" "$(cat address)" token > proxied &
-started+=($!)
-listens proxied
+note
+until_ready test -s proxied
 for revision in 2025-11-25 2026-07-28; do
-    "$node" "$peers/node_modules/@modelcontextprotocol/conformance/dist/index.js" server \
+    "$node" "$peers/suite/node_modules/@modelcontextprotocol/conformance/dist/index.js" server \
         --url "$(cat proxied)" --requirements "$revision" --output-dir "$place/$revision" > "$place/$revision.log" 2>&1 || true
 done
 "$node" "$root/tests/peers/serve/conformance-report.mjs" "$place" "$root/tests/peers/serve/conformance-expected.json"

@@ -3,57 +3,26 @@
 # conversation over pipes and over HTTP, at every revision that they speak; the Inspector lists the tools and calls one. Behind planrun
 # stands a real server, which writes down what it changes. Needs npm, python3 and a package registry; takes no arguments. Where one of
 # these is missing it says so, and nothing is counted.
-set -euo pipefail
-cd "$(dirname "$0")/../.."
-root=$PWD
-peers=$root/target/peers/serve
-mkdir -p "$peers"
+source "$(dirname "$0")/surroundings.sh" serve
 
-for tool in npm python3; do
-    if ! command -v "$tool" > /dev/null; then
-        echo "left out: clients of planrun serve, since there is no $tool"
-        exit 0
-    fi
-done
+needs npm "clients of planrun serve"
+needs python3 "clients of planrun serve"
 
 # Pinned, so that a new release of a peer is a change of this file. The Inspector needs a node that is newer than many machines have.
-packages=(
-    @modelcontextprotocol/sdk@1.32.2
-    @modelcontextprotocol/client@2.4.0
-    @modelcontextprotocol/inspector@2.12.0
-    node@22.23.3
-)
-makes=(1.30.0 2.3.0)
-pins="${packages[*]} ${makes[*]}"
-if [ "$(cat "$peers/ready" 2> /dev/null)" != "$pins" ]; then
-    npm install --silent --no-audit --no-fund --prefix "$peers" "${packages[@]}"
-    for make in "${makes[@]}"; do
-        python3 -m venv "$peers/python-$make"
-        "$peers/python-$make/bin/pip" install --quiet --disable-pip-version-check "mcp==$make"
-    done
-    echo "$pins" > "$peers/ready"
-fi
-
-cargo build --quiet --locked
-planrun=$root/target/debug/planrun
-export PATH=$peers/node_modules/.bin:$PATH
-place=$(mktemp -d)
-started=()
-finish() {
-    # Only what was started here.
-    for process in "${started[@]}"; do
-        kill "$process" 2> /dev/null || true
-    done
-    rm -rf "$place"
-}
-trap finish EXIT
+clients="@modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/inspector@2.12.0 node@22.23.3"
+prepared npm "$clients" npm_packages
+for make in 1.30.0 2.3.0; do
+    prepared "python-$make" "mcp==$make" python_packages
+done
+export PATH=$peers/npm/node_modules/.bin:$PATH
+begin
 
 # A project with the desk, as somebody has it who uses the desk directly so far.
 mkdir -p "$place/project/plans"
 cd "$place/project"
 echo 'mcp: [.mcp.json]' > planrun.yaml
 cat > .mcp.json <<JSON
-{ "mcpServers": { "desk": { "command": "$peers/python-${makes[0]}/bin/python", "args": ["$root/tests/peers/serve/desk.py"] } } }
+{ "mcpServers": { "desk": { "command": "$peers/python-1.30.0/bin/python", "args": ["$root/tests/peers/serve/desk.py"] } } }
 JSON
 cat > plans/open_titles.plan <<'PLAN'
 use desk
@@ -82,19 +51,16 @@ talks() {
     done
     echo "planrun serve: $name has the whole conversation at $revision, over pipes and over HTTP"
 }
-talks "TypeScript SDK 1.32.2" 2025-11-25 node "$root/tests/peers/serve/talk.mjs" "$peers" 1
-talks "TypeScript SDK 2.4.0" 2025-06-18 node "$root/tests/peers/serve/talk.mjs" "$peers" 2
-talks "TypeScript SDK 2.4.0" 2026-07-28 node "$root/tests/peers/serve/talk.mjs" "$peers" 2
+talks "TypeScript SDK 1.32.2" 2025-11-25 node "$root/tests/peers/serve/talk.mjs" "$peers/npm" 1
+talks "TypeScript SDK 2.4.0" 2025-06-18 node "$root/tests/peers/serve/talk.mjs" "$peers/npm" 2
+talks "TypeScript SDK 2.4.0" 2026-07-28 node "$root/tests/peers/serve/talk.mjs" "$peers/npm" 2
 talks "Python SDK 1.30.0" 2025-11-25 "$peers/python-1.30.0/bin/python" "$root/tests/peers/serve/talk.py" 1.30.0
 talks "Python SDK 2.3.0" 2026-07-28 "$peers/python-2.3.0/bin/python" "$root/tests/peers/serve/talk.py" 2.3.0
 
 # The Inspector in both eras; with --strict a schema that some client does not take is a failure.
 "$planrun" serve --bind 127.0.0.1:0 --token-file token > address 2> serve.log &
-started+=($!)
-for _ in $(seq 100); do
-    [ ! -s address ] || break
-    sleep 0.1
-done
+note
+until_ready test -s address
 export MCP_CATALOG_PATH=$place/catalog.json
 far=("$(cat address)" --transport http --header "Authorization: Bearer $(cat token)")
 near=("$planrun" serve --stdio)

@@ -194,7 +194,7 @@ async def plain(talk):
     assert "desk.close_ticket(id) effect  Closes a ticket.\n" in found["text"], found
     described = await talk.call("describe", names=["desk.close_ticket"])
     assert "tool desk.close_ticket(id: int)" in described["text"], described
-    read = await talk.call("read", plan=headed("int", "step found = desk.list_open()\nreply size(found.result)"))
+    read = await talk.call("read", plan="step found = desk.list_open()\nreply size(found.result)")
     assert read["structuredContent"]["reply"] == 3, read
     titles = await talk.call("open_titles")
     assert titles["structuredContent"] == {"titles": ["ticket 1", "ticket 2", "ticket 3"]}

@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
@@ -403,9 +404,10 @@ fn plans_that_call_each_other_twice_are_counted_once() {
     let mut text = "plan p0(a: int, b: int) -> int { step s = t.make(x: a) reply s }\n".to_owned();
     for index in 1..10 {
         let before = index - 1;
-        text.push_str(&format!(
-            "plan p{index}(a: int, b: int) -> int {{ step x = p{before}(a: a, b: b) step y = p{before}(a: x, b: x) reply y }}\n"
-        ));
+        let _ = writeln!(
+            text,
+            "plan p{index}(a: int, b: int) -> int {{ step x = p{before}(a: a, b: b) step y = p{before}(a: x, b: x) reply y }}"
+        );
     }
     let found = of(&text);
     assert_eq!(found.uses[0].max, Some(512));
@@ -414,12 +416,13 @@ fn plans_that_call_each_other_twice_are_counted_once() {
 
 #[test]
 fn numbers_saturate() {
-    let loops = |depth: usize| {
-        let open: String = (0..depth)
-            .map(|index| format!("step s{index} = repeat v{index} = 1 max 9000000000 {{ "))
-            .collect();
-        let close: String = (0..depth).map(|_| "yield 1 next null } ").collect();
-        format!("plan p() {{ {open} step a = t.make(x: 1) {close} }}")
-    };
-    told(&loops(3), &["t.make at most 18446744073709551615 effect"]);
+    let loops = (0..3).fold("step a = t.make(x: 1)".to_owned(), |inner, index| {
+        format!(
+            "step s{index} = repeat v{index} = 1 max 9000000000 {{ {inner} yield 1 next null }}"
+        )
+    });
+    told(
+        &format!("plan p() {{ {loops} }}"),
+        &["t.make at most 18446744073709551615 effect"],
+    );
 }

@@ -81,6 +81,7 @@ pub fn flow(ground: &Ground<'_>, block: BlockId, code: &Code) -> Flow {
         text: is_free_text(&code.ty),
         plain: true,
         told: true,
+        within: 0,
     };
     let mut trace = Trace::new(&ground.nesting, Some(gathering));
     trace.node(block, &code.root, &[]);
@@ -100,6 +101,17 @@ pub(super) struct Gathering<'s> {
     plain: bool,
     /// Whether what is computed here is the value, and not what chooses it.
     told: bool,
+    /// How many lists the value is an element within.
+    within: u32,
+}
+
+/// Which side of a list is followed.
+#[derive(Clone, Copy)]
+pub(super) enum ListOf {
+    /// The list that holds what has been followed so far.
+    Value,
+    /// An element of the list that has been followed so far.
+    Element,
 }
 
 impl Flow {
@@ -155,11 +167,27 @@ impl Gathering<'_> {
 }
 
 impl<'a> Trace<'_, 'a> {
-    /// Whether texts pass from here into the value that is followed.
-    pub(super) fn carries_text(&self) -> bool {
+    fn carries_text(&self) -> bool {
         self.gathering
             .as_ref()
             .is_none_or(|gathering| gathering.text)
+    }
+
+    /// What is made of the values that are met now: a name that is read again for something else is followed again.
+    pub(super) fn mode(&self) -> u32 {
+        self.gathering.as_ref().map_or(0, |gathering| {
+            let Gathering {
+                text,
+                plain,
+                told,
+                within,
+                ..
+            } = gathering;
+            u32::from(*text)
+                | u32::from(*plain) << 1
+                | u32::from(*told) << 2
+                | (*within).min(3) << 3
+        })
     }
 
     /// It goes on, and nobody follows.
@@ -167,12 +195,40 @@ impl<'a> Trace<'_, 'a> {
         self.source(Source::Unknown);
     }
 
+    /// A constant, or the parts of it that the reader takes.
     pub(super) fn constant(&mut self, value: &Value, wanted: &[Arc<str>]) {
         let Some(gathering) = self.gathering.as_mut().filter(|gathering| gathering.plain) else {
             return;
         };
-        let part = wanted.iter().try_fold(value, |value, name| value.get(name));
-        gathering.source(Source::Constant(part.unwrap_or(&Value::Null).to_json()));
+        let mut open = vec![(value, wanted, gathering.within)];
+        while let Some((value, wanted, within)) = open.pop() {
+            match (value, wanted.split_first()) {
+                (Value::List(list), fields) if within > 0 || fields.is_some() => {
+                    let inner = within.saturating_sub(1);
+                    open.extend(list.iter().rev().map(|element| (element, wanted, inner)));
+                }
+                (_, Some((first, rest))) => {
+                    open.push((value.get(first).unwrap_or(&Value::Null), rest, within));
+                }
+                (_, None) => gathering.source(Source::Constant(value.to_json())),
+            }
+        }
+    }
+
+    /// Follows a list of which the value is an element, or the elements of one.
+    pub(super) fn list(&mut self, of: ListOf, follow: impl FnOnce(&mut Self)) {
+        let Some(gathering) = &mut self.gathering else {
+            return follow(self);
+        };
+        let before = gathering.within;
+        gathering.within = match of {
+            ListOf::Value => before.saturating_add(1),
+            ListOf::Element => before.saturating_sub(1),
+        };
+        follow(self);
+        if let Some(gathering) = &mut self.gathering {
+            gathering.within = before;
+        }
     }
 
     /// Follows what is put together to the value; texts remain what they are.

@@ -500,7 +500,7 @@ impl Job {
             &self.inputs,
             (self.mock, self.max_steps, self.strict),
         );
-        pinned.approval = self.approval.clone();
+        pinned.approval.clone_from(&self.approval);
         pinned.confined = workspace.is_confined;
         let new = NewRun {
             run: &self.run,

@@ -29,6 +29,7 @@ pub struct Definition {
 
 /// What a tool does, for clients that decide by it whether they ask first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "the protocol has four hints")]
 pub struct Hints {
     pub read_only: bool,
     pub destructive: bool,

@@ -7,8 +7,10 @@ mod approval;
 mod arguments;
 mod definitions;
 mod driving;
+mod reply;
 mod run;
 mod runs;
+mod save;
 mod saved;
 mod snapshot;
 
@@ -25,10 +27,11 @@ pub use definitions::{Definition, Hints, INSTRUCTIONS, definitions};
 
 use self::arguments::Arguments;
 use self::driving::Drives;
+pub use self::reply::Reply;
+use self::saved::is_tool_name;
 use self::snapshot::Snapshot;
 use crate::asking::{Client, PutQuestion, Said};
 use crate::page::{Answers, Pages};
-use crate::report::Block;
 
 /// How long a call waits for a run.
 pub const MAX_WAIT: Duration = Duration::from_secs(45);
@@ -48,53 +51,11 @@ pub struct PlanMode {
     changed: watch::Sender<u64>,
 }
 
-/// The answer to a call.
-#[derive(Clone, Debug)]
-pub enum Reply {
-    /// A text for the model, the same as a value where there is one, and what of it is shown.
-    Told {
-        text: String,
-        value: Option<Json>,
-        blocks: Vec<Block>,
-    },
-    /// Why nothing came of it, in words that say what to do.
-    Failed(String),
-    /// Somebody has to be asked, by a client that makes the call again with the answer.
-    Asks(Box<PutQuestion>),
-}
-
 /// A call of a tool.
 pub struct Call<'a> {
     pub tool: &'a str,
     pub arguments: Map<String, Json>,
     pub client: Arc<dyn Client>,
-}
-
-impl Reply {
-    fn text(text: impl Into<String>) -> Self {
-        Self::Told {
-            text: text.into(),
-            value: None,
-            blocks: Vec::new(),
-        }
-    }
-}
-
-impl From<Error> for Reply {
-    fn from(error: Error) -> Self {
-        Self::Failed(match error {
-            Error::Findings(reports) => crate::report::findings(&reports),
-            Error::Obstacles(report) | Error::NotYet(report) => {
-                crate::report::findings(std::slice::from_ref(&*report))
-            }
-            Error::RepeatsEffects { run, steps } => format!(
-                "Nothing was called. Steps above those that you have changed read something else now, so effects of {run} \
-                 would be done again: {}. Keep these steps as they were.",
-                steps.join(", ")
-            ),
-            other => format!("Nothing was called: {other}"),
-        })
-    }
 }
 
 impl PlanMode {
@@ -249,10 +210,4 @@ impl Answers for PlanMode {
         let recorded = self.planrun.recorded(run).ok()?;
         Some(recorded.text().to_owned())
     }
-}
-
-/// Whether clients take it as the name of a tool.
-fn is_tool_name(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    (1..=64).contains(&name.len()) && name.bytes().all(is_plain)
 }

@@ -11,6 +11,7 @@ use planrun_lang::value::Value;
 use planrun_runs::runs::{
     Addressee, CheckedPlan, ErrorKind, InputReader, PlanText, RunOptions, new_run_id,
 };
+use planrun_tools::host::runtime_now;
 use serde_json::{Map, Value as Json};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -27,8 +28,6 @@ use crate::tokens::cut;
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often a client is told how far a run has come.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-/// The name under which a plan is checked that stands in no file.
-const NAME: &str = "request.plan";
 /// Bytes of the name of a client.
 const CLIENT_BYTES: usize = 40;
 
@@ -105,10 +104,7 @@ impl PlanMode {
                     "Nothing was called: there is no saved plan `{name}`; `search` finds them."
                 ))
             })?,
-            None => {
-                let name = self.planrun.location().folder.join(NAME);
-                PlanText::new(&name.to_string_lossy(), text)
-            }
+            None => PlanText::handed_in(&self.planrun.location().folder, text),
         };
         Ok(self.planrun.check(text)?.plan(None)?)
     }
@@ -145,7 +141,7 @@ impl PlanMode {
         let run = new_run_id(&**self.planrun.host());
         let approval = match grant {
             Some(grant) => {
-                let standing = self.planrun.standing_grant(&plan.plan, &grant)?;
+                let standing = plan.standing_grant(&self.planrun, &grant)?;
                 let grant = standing.unwrap_or(grant);
                 Some(approval(&run, &plan.plan, &bounds, grant))
             }
@@ -160,7 +156,7 @@ impl PlanMode {
         let started = self.planrun.start(&plan, inputs, options)?;
         self.drives.begin(started);
         let attendance = Attendance {
-            until: Instant::now() + MAX_WAIT,
+            until: runtime_now() + MAX_WAIT,
             max_tokens: how.max_tokens,
             is_tool: how.is_tool,
             is_patient: false,
@@ -195,7 +191,7 @@ impl PlanMode {
             }
             let open = self.planrun.questions(run)?.questions().into_iter().next();
             let Some((path, question)) = open else {
-                if Instant::now() >= how.until {
+                if runtime_now() >= how.until {
                     return Ok(Reply::text(self.goes_on(run)));
                 }
                 if summary.driven {
@@ -213,7 +209,7 @@ impl PlanMode {
                     put.push(path);
                     self.put(&question, &client, how.until).await;
                 }
-                _ if how.is_patient && Instant::now() < how.until => sleep(POLL_INTERVAL).await,
+                _ if how.is_patient && runtime_now() < how.until => sleep(POLL_INTERVAL).await,
                 Asks::Now | Asks::Again | Asks::Never => {
                     return Ok(self.unanswered(&question).await);
                 }
@@ -257,14 +253,14 @@ impl PlanMode {
         client: &dyn Client,
         until: Instant,
     ) -> Option<Arc<Result<Outcome, String>>> {
-        let mut told_at = Instant::now();
+        let mut told_at = runtime_now();
         loop {
             let (goes, path) = match &*standing.borrow_and_update() {
                 Standing::Rests(rest) => return Some(rest.clone()),
                 Standing::Goes { steps, path } => (*steps, path.clone()),
             };
             if told_at.elapsed() >= PROGRESS_INTERVAL && goes > 0 {
-                told_at = Instant::now();
+                told_at = runtime_now();
                 client.progress(goes, &visible_line(&path)).await;
             }
             tokio::select! {
@@ -350,7 +346,7 @@ impl PlanMode {
         let is_tool = own.iter().all(|one| one.name != call.tool);
         let max_tokens = call.arguments.get("max_tokens").and_then(Json::as_u64);
         let attendance = Attendance {
-            until: Instant::now() + MAX_WAIT,
+            until: runtime_now() + MAX_WAIT,
             max_tokens: max_tokens
                 .and_then(|max| usize::try_from(max).ok())
                 .filter(|_| !is_tool),

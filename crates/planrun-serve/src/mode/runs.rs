@@ -7,7 +7,7 @@ use std::time::Duration;
 use planrun_lang::diag::render::visible_line;
 use planrun_runs::journal::store::JournalError;
 use planrun_runs::runs::{Error, RunFilter};
-use tokio::time::Instant;
+use planrun_tools::host::runtime_now;
 
 use super::arguments::Arguments;
 use super::run::Attendance;
@@ -38,7 +38,7 @@ impl PlanMode {
         }
         let wait = Duration::from_secs(seconds.unwrap_or_default()).min(MAX_WAIT);
         let attendance = Attendance {
-            until: Instant::now() + wait,
+            until: runtime_now() + wait,
             max_tokens: None,
             is_tool: false,
             is_patient: true,

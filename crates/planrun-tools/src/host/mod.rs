@@ -7,6 +7,7 @@ mod revision;
 mod runtime_clock;
 mod virtual_clock;
 
+use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,16 @@ pub use virtual_clock::VirtualHost;
 pub enum FileKind {
     File,
     Folder,
+}
+
+/// Random bits as hexadecimal digits, 64 bits for each of so many words.
+#[must_use]
+pub fn random_hex(host: &dyn Host, words: usize) -> String {
+    (0..words).fold(String::new(), |mut text, _| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{:016x}", host.random());
+        text
+    })
 }
 
 /// What planrun asks of the machine it runs on.

@@ -197,8 +197,10 @@ impl Project {
                 let (lock, namespace) = (self.lock.clone(), server.name.clone());
                 let (class, name) = (server.classes.get(name).copied(), Arc::from(&**name));
                 let of = Arc::clone(&name);
+                let is_agent = matches!(server.source, ToolSource::A2a(_));
                 (name, move || {
-                    pinned_signature(&lock, &namespace, &of, class)
+                    let pinned = pinned_signature(&lock, &namespace, &of, class);
+                    Arc::new(Signature { is_agent, ..pinned })
                 })
             });
             let open = || self.server(server, &limit, host);
@@ -332,14 +334,14 @@ fn pinned_signature(
     namespace: &Arc<str>,
     name: &str,
     class: Option<Effect>,
-) -> Arc<Signature> {
-    Arc::new(match lock.tool(namespace, name) {
+) -> Signature {
+    match lock.tool(namespace, name) {
         Some(tool) => {
             let class = class.unwrap_or_else(|| tool.class());
             tool.offered.signature(namespace, name, class)
         }
         None => Signature::unknown(namespace.clone(), name.into()),
-    })
+    }
 }
 
 /// Whoever writes a project may name any file of whoever checks it: of one outside of the project no words are shown.

@@ -503,8 +503,8 @@ fn serves_plans(server: &ServerSettings) -> bool {
         return false;
     };
     let program = command.first().map(Path::new).and_then(Path::file_stem);
-    let serves = command.iter().any(|argument| argument == "serve");
-    serves && program.is_some_and(|program| program == "planrun")
+    let has_word = command.iter().any(|argument| argument == "serve");
+    has_word && program.is_some_and(|program| program == "planrun")
 }
 
 /// Whether a name is one of planrun itself, which is a finding.

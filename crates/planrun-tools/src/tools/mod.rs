@@ -20,7 +20,7 @@ mod system;
 mod transport;
 
 pub use allowed::Allowed;
-pub use catalog::{BUILT_IN, Catalog, Tool};
+pub use catalog::{BUILT_IN, Catalog, Compared, Tool};
 pub use conversation::{
     Ask, AskReply, CallEvent, Conversation, EventSender, Events, Handle, MAX_HANDLE_BYTES,
     MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES, MAX_WAITING_EVENTS, PROGRESS_INTERVAL, Progress,
