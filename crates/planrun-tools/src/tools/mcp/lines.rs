@@ -76,7 +76,9 @@ impl<R: AsyncRead> Lines<R> {
 impl Line {
     fn add(&mut self, part: &[u8]) {
         self.length += part.len();
-        part.iter().for_each(|byte| self.read(*byte));
+        for byte in part {
+            self.read(*byte);
+        }
     }
 
     fn read(&mut self, byte: u8) {
@@ -86,7 +88,8 @@ impl Line {
                 (Text::Inside, b'"') => Text::Outside,
                 _ => Text::Inside,
             };
-            return self.note(byte);
+            self.note(byte);
+            return;
         }
         match byte {
             b'"' => {
@@ -122,7 +125,7 @@ impl Line {
             b"\"id\"" => {
                 self.id = std::str::from_utf8(&value)
                     .ok()
-                    .and_then(|id| id.parse().ok())
+                    .and_then(|id| id.parse().ok());
             }
             b"\"method\"" => self.has_method = true,
             b"\"result\"" | b"\"error\"" => self.has_result = true,
