@@ -214,7 +214,10 @@ mod tests {
             assert!(one.description.chars().count() <= 2_000, "{}", one.name);
         }
         assert!(INSTRUCTIONS.chars().count() <= 2_000);
-        insta::assert_snapshot!("definitions", format!("{INSTRUCTIONS}\n\n{}", texts.join("\n")));
+        insta::assert_snapshot!(
+            "definitions",
+            format!("{INSTRUCTIONS}\n\n{}", texts.join("\n"))
+        );
     }
 
     #[test]
@@ -225,7 +228,12 @@ mod tests {
                 ..Signature::unknown("plans".into(), "tidy".into())
             };
             let hints = of_plan(&plan).hints;
-            (hints.read_only, hints.destructive, hints.idempotent, hints.open_world)
+            (
+                hints.read_only,
+                hints.destructive,
+                hints.idempotent,
+                hints.open_world,
+            )
         };
         assert_eq!(hints(Effect::Pure), (true, false, true, false));
         assert_eq!(hints(Effect::Read), (true, false, true, true));
