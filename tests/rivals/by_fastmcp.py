@@ -16,7 +16,7 @@ from fastmcp.server import create_proxy
 
 async def main():
     program = pathlib.Path(sys.argv[1]).with_suffix(".py")
-    if os.environ.get("RIVALS_GATE") or not program.exists():
+    if os.environ.get("RIVALS_GATE") == "must":
         return {"outcome": "none", "said": "it has no approvals"}
     if os.environ.get("RIVALS_RESUME"):
         return {"outcome": "lost", "said": "it keeps nothing of a run"}

@@ -10,7 +10,7 @@ await import(pathToFileURL(require.resolve("@utcp/mcp")))
 const { CodeModeUtcpClient } = await import(pathToFileURL(require.resolve("@utcp/code-mode")))
 
 async function main() {
-    if (process.env.RIVALS_GATE) return { outcome: "none", said: "it has no approvals" }
+    if (process.env.RIVALS_GATE === "must") return { outcome: "none", said: "it has no approvals" }
     if (process.env.RIVALS_RESUME) return { outcome: "lost", said: "it keeps nothing of a run" }
     const [command, ...args] = JSON.parse(process.env.RIVALS_DESK)
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith("DESK_")))

@@ -2,8 +2,9 @@
 
 `scenarios.py RIVAL COMMAND…` runs them all and prints a line of JSON for each: what was told, and what the log says. The command is
 called with the path of a program without its ending, once for each scenario, and prints one JSON object: `outcome` (`value`, `error`, `asks`,
-or `none` where the rival has no such thing), `said` (what a model is told), `asked` (how often a person was asked) and `ms`. `RIVALS_GATE` has it
-ask a person before each close, where it can; `RIVALS_RESUME` has it go on with what was killed.
+or `none` where the rival has no such thing), `said` (what a model is told), `asked` (how often a person was asked) and `ms`. `RIVALS_GATE` has
+it ask a person before a ticket is closed: where it can (`may`), or else there is nothing to run (`must`). `RIVALS_RESUME` has it go on with what was
+killed.
 """
 
 import json
@@ -18,18 +19,18 @@ import time
 HERE = pathlib.Path(__file__).parent
 # Row, program, whether a person is asked, how the desk misbehaves.
 SCENARIOS = [
-    ("six", "six", False, {}),
-    ("reads", "reads", False, {}),
-    ("refused", "refused", False, {"DESK_REFUSE": "3"}),
-    ("misspelt", "misspelt", False, {}),
-    ("unknown", "unknown", False, {}),
-    ("approvals", "six", True, {}),
-    ("caught", "caught", True, {"DESK_REFUSE": "3"}),
-    ("parallel", "parallel", True, {"DESK_JITTER": "1"}),
-    ("clock", "clock", True, {}),
-    ("killed", "killed", False, {"DESK_HANG": "2"}),
-    ("history", "history", False, {}),
-    ("photo", "photo", False, {}),
+    ("six", "six", "", {}),
+    ("reads", "reads", "", {}),
+    ("refused", "refused", "may", {"DESK_REFUSE": "3"}),
+    ("misspelt", "misspelt", "may", {}),
+    ("unknown", "unknown", "may", {}),
+    ("approvals", "six", "must", {}),
+    ("caught", "caught", "must", {"DESK_REFUSE": "3"}),
+    ("parallel", "parallel", "must", {"DESK_JITTER": "1"}),
+    ("clock", "clock", "must", {}),
+    ("killed", "killed", "", {"DESK_HANG": "2"}),
+    ("history", "history", "", {}),
+    ("photo", "photo", "", {}),
 ]
 # A race may go well once.
 TIMES = {"parallel": 3}
@@ -46,7 +47,7 @@ class World:
         places = {"DESK_LOG": str(self.log), "DESK_TIMES": str(self.times), "RIVALS_STATE": str(self.place)}
         self.environment = {**os.environ, **knobs, **places}
         if gate:
-            self.environment["RIVALS_GATE"] = "1"
+            self.environment["RIVALS_GATE"] = gate
 
     def begin(self, command, program, **more):
         return subprocess.Popen(

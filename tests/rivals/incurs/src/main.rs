@@ -8,8 +8,8 @@ use std::{env, fs};
 use async_trait::async_trait;
 use incurs::command::McpAnnotations;
 use incurs_codemode::{
-    CodeMode, ExecutionState, ExecutionStatus, McpClient, McpConnector, McpTool, ReplayPolicy,
-    ToolAnnotations, ToolOrigin, ToolPolicy, ToolPolicyResolver,
+    CodeMode, ExecutionStatus, McpClient, McpConnector, McpTool, ReplayPolicy, ToolAnnotations,
+    ToolOrigin, ToolPolicy, ToolPolicyResolver,
 };
 use incurs_codemode_local::open_codemode;
 use serde_json::{Value, json};
@@ -42,14 +42,21 @@ impl Desk {
         let (to, from) = (process.stdin.take(), process.stdout.take());
         let (to, from) = to.zip(from).ok_or("the desk has no pipes")?;
         let from = BufReader::new(from).lines();
-        let wire = Mutex::new(Wire { to, from, number: 0 });
+        let wire = Mutex::new(Wire {
+            to,
+            from,
+            number: 0,
+        });
         let desk = Self {
             wire,
             _process: process,
         };
         let client = json!({ "name": "rivals", "version": "1" });
-        desk.request("initialize", json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client }))
-            .await?;
+        desk.request(
+            "initialize",
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client }),
+        )
+        .await?;
         let begun = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         desk.wire.lock().await.send(&begun).await?;
         Ok(desk)
@@ -61,7 +68,12 @@ impl Desk {
         let id = wire.number;
         wire.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
             .await?;
-        while let Some(line) = wire.from.next_line().await.map_err(|error| error.to_string())? {
+        while let Some(line) = wire
+            .from
+            .next_line()
+            .await
+            .map_err(|error| error.to_string())?
+        {
             let answer: Value = serde_json::from_str(&line).map_err(|error| error.to_string())?;
             if answer["id"] == id {
                 return match answer.get("error") {
@@ -77,7 +89,10 @@ impl Desk {
 impl Wire {
     async fn send(&mut self, message: &Value) -> Result<(), String> {
         let line = format!("{message}\n");
-        self.to.write_all(line.as_bytes()).await.map_err(|error| error.to_string())?;
+        self.to
+            .write_all(line.as_bytes())
+            .await
+            .map_err(|error| error.to_string())?;
         self.to.flush().await.map_err(|error| error.to_string())
     }
 }
@@ -103,10 +118,18 @@ impl McpClient for Desk {
 
     /// Structured content where there is some, else a single text, else the parts as they are.
     async fn call_tool(&self, name: &str, arguments: Value) -> Result<Value, String> {
-        let result = self.request("tools/call", json!({ "name": name, "arguments": arguments })).await?;
+        let result = self
+            .request(
+                "tools/call",
+                json!({ "name": name, "arguments": arguments }),
+            )
+            .await?;
         let parts = result["content"].as_array().cloned().unwrap_or_default();
         if result["isError"] == true {
-            return Err(parts.iter().filter_map(|part| part["text"].as_str()).collect());
+            return Err(parts
+                .iter()
+                .filter_map(|part| part["text"].as_str())
+                .collect());
         }
         Ok(match (result.get("structuredContent"), parts.as_slice()) {
             (Some(value), _) => value.clone(),
@@ -155,7 +178,7 @@ async fn play() -> Result<Value, String> {
         asked += 1;
         state = codemode.approve(&state.id, first.seq).await?;
     }
-    let mut found = told(&state);
+    let mut found = told(&codemode, &state.id).await?;
     found["asked"] = asked.into();
     found["ms"] = (began.elapsed().as_secs_f64() * 1000.0).into();
     Ok(found)
@@ -170,24 +193,31 @@ async fn resume(codemode: &CodeMode) -> Result<Value, String> {
     };
     let before = format!("{:?}", last.status).to_lowercase();
     let state = codemode.drive_if_idle(&last.id, Default::default()).await?;
-    let mut found = told(&state);
+    let mut found = told(codemode, &state.id).await?;
     found["said"] = format!("found {before}; after its recovery: {}", found["said"]).into();
     Ok(found)
 }
 
-fn told(state: &ExecutionState) -> Value {
-    let snapshot = || state.result.as_ref().map_or_else(|| "null".to_owned(), Value::to_string);
-    match state.status {
-        ExecutionStatus::Completed => json!({ "outcome": "value", "said": snapshot() }),
+/// What its tools for models show of an execution: large values by reference.
+async fn told(codemode: &CodeMode, id: &str) -> Result<Value, String> {
+    let state = codemode.execution_snapshot(id).await?;
+    Ok(match state.status {
+        ExecutionStatus::Completed => {
+            let result = state.result.unwrap_or_default();
+            json!({ "outcome": "value", "said": result.to_string() })
+        }
         status => {
-            let said = state.error.clone().unwrap_or_else(|| format!("{status:?}"));
+            let said = state.error.unwrap_or_else(|| format!("{status:?}"));
             json!({ "outcome": "error", "said": said })
         }
-    }
+    })
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let found = play().await;
-    println!("{}", found.unwrap_or_else(|error| json!({ "outcome": "error", "said": error })));
+    println!(
+        "{}",
+        found.unwrap_or_else(|error| json!({ "outcome": "error", "said": error }))
+    );
 }
