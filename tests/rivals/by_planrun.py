@@ -34,11 +34,13 @@ def told(result, client):
     said = text(result)
     try:
         completed = json.loads(said)
-        outcome, said = "value", json.dumps(completed["reply"], ensure_ascii=False)
+        whole = {name: completed[name] for name in ("reply", "cut") if name in completed}
+        outcome, said = "value", json.dumps(whole, ensure_ascii=False)
     except ValueError:
         outcome = "error" if result.get("isError") else "asks"
     images = sum(part["type"] == "image" for part in result["content"])
-    return {"outcome": outcome, "said": said, "images": images, "asked": len(client.questions), "questions": client.questions}
+    counts = {"characters": len(text(result)), "images": images, "asked": len(client.questions)}
+    return {"outcome": outcome, "said": said, "questions": client.questions} | counts
 
 
 def run(client, program):

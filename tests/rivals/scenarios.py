@@ -2,7 +2,7 @@
 
 `scenarios.py RIVAL COMMAND…` runs them all and prints a line of JSON for each: what was told, and what the log says. The command is
 called with the path of a program without its ending, once for each scenario, and prints one JSON object: `outcome` (`value`, `error`, `asks`,
-or `none` where the rival has no such thing), `said` (what a model is told), `asked` (how often a person was asked) and `ms`. `RIVALS_GATE` has
+`stuck`, `lost`, or `none` where the rival has no such thing), `said` (what a model is told), `asked` (how often a person was asked) and `ms`. `RIVALS_GATE` has
 it ask a person before a ticket is closed: where it can (`may`), or else there is nothing to run (`must`). `RIVALS_RESUME` has it go on with what was
 killed.
 """
@@ -102,8 +102,7 @@ def kill_in_a_close(world, command, program):
     until = time.monotonic() + PATIENCE
     while "close 2" not in world.effects():
         if process.poll() is not None or time.monotonic() > until:
-            kill_session(process.pid)
-            raise SystemExit(f"{command}: it never got to the second close: {(world.place / 'stdout').read_text()}")
+            return world.end(process)
         time.sleep(0.02)
     kill_session(process.pid)
     process.wait()

@@ -292,6 +292,37 @@ plan p(name: string, n: int) {
 }
 
 #[test]
+fn an_element_of_a_constant_list_is_not_that_list() {
+    let from = |plan: &str| {
+        let bounds = of(&format!("plan p() -> int {{ {plan} reply 1 }}"));
+        let used = json(&bounds, "t.make");
+        used["arguments"][0]["from"].clone()
+    };
+    let constants =
+        |values: &[i32]| Json::from_iter(values.iter().map(|value| json!({ "constant": value })));
+    assert_eq!(
+        from("step d = each n in [1, 2] max 2 { step m = t.make(x: n) yield m }"),
+        constants(&[1, 2])
+    );
+    assert_eq!(
+        from(
+            "let all = [{ n: 1 }, { n: 2 }] step d = each one in all max 2 { step m = t.make(x: one.n) yield m }"
+        ),
+        constants(&[1, 2])
+    );
+    assert_eq!(
+        from("step d = each n in [7] max 1 { step m = t.make(x: n) yield m }"),
+        constants(&[7])
+    );
+    assert_eq!(
+        from(
+            "step d = each row in [[1, 2], [3]] max 2 { step e = each n in row max 2 { step m = t.make(x: n) yield m } yield e }"
+        ),
+        constants(&[1, 2, 3])
+    );
+}
+
+#[test]
 fn the_state_of_a_loop_and_the_context_of_a_task_are_followed_round() {
     let found = of("plan p(n: int) {
     task seen \"Seen\" { id: int }

@@ -81,6 +81,7 @@ pub fn flow(ground: &Ground<'_>, block: BlockId, code: &Code) -> Flow {
         text: is_free_text(&code.ty),
         plain: true,
         told: true,
+        depth: 0,
     };
     let mut trace = Trace::new(&ground.nesting, Some(gathering));
     trace.node(block, &code.root, &[]);
@@ -100,6 +101,8 @@ pub(super) struct Gathering<'s> {
     plain: bool,
     /// Whether what is computed here is the value, and not what chooses it.
     told: bool,
+    /// How many lists deep the value stands in what is followed: an element of a list is no constant because its list is one.
+    depth: usize,
 }
 
 impl Flow {
@@ -132,6 +135,21 @@ impl Flow {
         other.parts.into_iter().for_each(|part| self.add(part));
         self.computed |= other.computed;
         self.more |= other.more;
+    }
+}
+
+/// The parts of a constant that are meant by the fields that are wanted of it, and by elements of so many lists.
+fn parts_of(value: &Value, wanted: &[Arc<str>], depth: usize, found: &mut impl FnMut(&Value)) {
+    match (value.as_list(), wanted) {
+        (Some(elements), _) if depth > 0 => {
+            for element in elements {
+                parts_of(element, wanted, depth - 1, found);
+            }
+        }
+        (_, [name, rest @ ..]) => {
+            parts_of(value.get(name).unwrap_or(&Value::Null), rest, depth, found);
+        }
+        (_, []) => found(value),
     }
 }
 
@@ -171,8 +189,37 @@ impl<'a> Trace<'_, 'a> {
         let Some(gathering) = self.gathering.as_mut().filter(|gathering| gathering.plain) else {
             return;
         };
-        let part = wanted.iter().try_fold(value, |value, name| value.get(name));
-        gathering.source(Source::Constant(part.unwrap_or(&Value::Null).to_json()));
+        let depth = gathering.depth;
+        parts_of(value, wanted, depth, &mut |part| {
+            gathering.source(Source::Constant(part.to_json()));
+        });
+    }
+
+    /// Follows the list that the value is an element of.
+    pub(super) fn element(&mut self, follow: impl FnOnce(&mut Self)) {
+        self.at_depth(self.depth() + 1, follow);
+    }
+
+    /// Follows an element where the list is made.
+    pub(super) fn listed(&mut self, follow: impl FnOnce(&mut Self)) {
+        self.at_depth(self.depth().saturating_sub(1), follow);
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.gathering
+            .as_ref()
+            .map_or(0, |gathering| gathering.depth)
+    }
+
+    fn at_depth(&mut self, depth: usize, follow: impl FnOnce(&mut Self)) {
+        let before = self.depth();
+        if let Some(gathering) = &mut self.gathering {
+            gathering.depth = depth;
+        }
+        follow(self);
+        if let Some(gathering) = &mut self.gathering {
+            gathering.depth = before;
+        }
     }
 
     /// Follows what is put together to the value; texts remain what they are.

@@ -102,7 +102,7 @@ struct Trace<'s, 'a> {
     through: Vec<(Span, Arc<str>)>,
     /// Variables of macros: the block, and the list whose elements they are.
     registers: Vec<(u16, Range<'a>)>,
-    seen: HashSet<(BlockId, u32, Vec<Arc<str>>, bool)>,
+    seen: HashSet<(BlockId, u32, Vec<Arc<str>>, bool, usize)>,
     left: usize,
 }
 
@@ -140,7 +140,8 @@ impl<'s, 'a> Trace<'s, 'a> {
                 trace.nodes(block, pieces.iter().filter_map(Piece::value), &[]);
             }),
             Op::List(elements) => {
-                self.nodes(block, elements.iter().map(|(node, _)| node), wanted);
+                let elements = elements.iter().map(|(node, _)| node);
+                self.listed(|trace| trace.nodes(block, elements, wanted));
             }
             Op::Coalesce(nodes) => self.nodes(block, nodes, wanted),
             Op::Map(entries) => self.entries(block, entries, wanted),
@@ -273,8 +274,10 @@ impl<'s, 'a> Trace<'s, 'a> {
             LinkOp::Index(index) => {
                 if let Some(name) = index.constant().and_then(|name| name.as_str()) {
                     wanted.insert(0, name.into());
+                    self.path(block, base, before, wanted);
+                } else {
+                    self.element(|trace| trace.path(block, base, before, wanted));
                 }
-                self.path(block, base, before, wanted);
                 self.decided(|trace| trace.node(block, index, &[]));
             }
             LinkOp::Call {
@@ -318,7 +321,9 @@ impl<'s, 'a> Trace<'s, 'a> {
                 self.path(block, base, links, wanted);
                 self.decided(|trace| trace.node(block, body, &[]));
             }
-            MacroKind::Map if comprehension.second.is_none() => self.node(block, body, &wanted),
+            MacroKind::Map if comprehension.second.is_none() => {
+                self.listed(|trace| trace.node(block, body, &wanted));
+            }
             MacroKind::Map
             | MacroKind::All
             | MacroKind::Exists
@@ -342,7 +347,8 @@ impl<'s, 'a> Trace<'s, 'a> {
         let Some(frame) = self.nesting.frame(block, place) else {
             return;
         };
-        let key = (frame, place.slot, wanted.to_vec(), self.carries_text());
+        let text = self.carries_text();
+        let key = (frame, place.slot, wanted.to_vec(), text, self.depth());
         if !self.seen.insert(key) {
             return;
         }
@@ -381,7 +387,7 @@ impl<'s, 'a> Trace<'s, 'a> {
         let kind = owner.step().map(|step| &step.kind);
         match kind {
             Some(StepKind::Each(each)) if each.body == frame && slot == 0 => {
-                self.node(outer, &each.list.root, wanted);
+                self.element(|trace| trace.node(outer, &each.list.root, wanted));
             }
             Some(StepKind::Repeat(repeat)) if repeat.body == frame && slot == 0 => {
                 self.node(outer, &repeat.initial.root, wanted);
@@ -401,14 +407,14 @@ impl<'s, 'a> Trace<'s, 'a> {
         match (&step.kind, wanted) {
             (StepKind::Call(call), _) => self.call(block, call, wanted),
             (StepKind::Each(each), [value, rest @ ..]) if each.settle && **value == *"value" => {
-                self.yields(each.body, rest);
+                self.listed(|trace| trace.yields(each.body, rest));
             }
             (StepKind::Each(each), [_, ..]) if each.settle => {
                 self.computed(|trace| trace.yields(each.body, &[]));
             }
             (StepKind::Do(body), _) => self.yields(*body, wanted),
-            (StepKind::Each(each), _) => self.yields(each.body, wanted),
-            (StepKind::Repeat(repeat), _) => self.yields(repeat.body, wanted),
+            (StepKind::Each(each), _) => self.listed(|trace| trace.yields(each.body, wanted)),
+            (StepKind::Repeat(repeat), _) => self.listed(|trace| trace.yields(repeat.body, wanted)),
             (StepKind::Race(branches), _) => branches
                 .iter()
                 .for_each(|(_, body)| self.yields(*body, wanted)),
