@@ -56,6 +56,20 @@ pub fn measure(table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
+/// A project that pins the tools of real servers, each once.
+///
+/// # Errors
+/// What could not be written.
+pub fn written_tools() -> Result<PathBuf, String> {
+    let mut servers: BTreeMap<String, OfferedServer> = BTreeMap::new();
+    for (number, written) in written().iter().enumerate() {
+        let (name, tool) = tool(written);
+        let server = servers.entry(format!("s{}", number / 8)).or_default();
+        server.tools.insert(name, tool);
+    }
+    folder("written", "plan a() {}\n", &servers)
+}
+
 /// The tools of real servers where that file is, else some that are made up.
 fn written() -> Vec<Json> {
     let cases = std::env::var_os("PLANRUN_CASES").map_or_else(

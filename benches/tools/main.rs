@@ -6,6 +6,7 @@ mod calls;
 mod lock;
 #[path = "../report/mod.rs"]
 mod report;
+mod serve;
 mod servers;
 
 use std::process::ExitCode;
@@ -36,6 +37,14 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
             "other",
         );
         calls::measure(table)?;
+    }
+    if parts.wants("serve") {
+        Table::head(
+            "plan mode over pipes, against a server of one tool",
+            "planrun serve",
+            "other",
+        );
+        serve::measure(&lock::written_tools()?, &serve::reads()?, table)?;
     }
     if parts.wants("connect") {
         Table::head(

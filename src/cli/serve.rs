@@ -7,7 +7,7 @@ use clap::Args;
 use planrun_runs::runs::{Planrun, Workspace, real_host};
 use planrun_serve::mcp::{HttpServer, Server};
 use planrun_serve::mode::PlanMode;
-use planrun_tools::host::Host;
+use planrun_tools::host::random_hex;
 use planrun_tools::project::{check_own_folder, journal_file, make_own_folder};
 use tokio::runtime::Builder;
 
@@ -64,18 +64,18 @@ pub fn run(
         .enable_all()
         .build()
         .map_err(|error| Failure::Environment(format!("cannot start: {error}")))?;
-    let served = runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let server = Server::new(PlanMode::new(planrun.clone()));
         if arguments.stdio {
-            let served = server.serve_stdio().await;
-            return served.map_err(|error| Failure::Environment(error.to_string()));
+            let ended = Box::pin(server.serve_stdio()).await;
+            return ended.map_err(|error| Failure::Environment(error.to_string()));
         }
         let token = token(&planrun, arguments.token_file.as_deref())?;
         listen(server, arguments.bind, &token, terminal).await
     });
     // A read of standard input cannot be taken back.
     runtime.shutdown_background();
-    served.map(|()| Exit::Fine)
+    ended.map(|()| Exit::Fine)
 }
 
 async fn listen(
@@ -123,12 +123,8 @@ fn token(planrun: &Planrun, file: Option<&Path>) -> Result<(String, PathBuf), Fa
         check_own_folder(&**host, folder).map_err(failed)?;
         make_own_folder(&**host, folder).map_err(failed)?;
     }
-    let token = new_token(&**host);
+    let token = random_hex(&**host, 4);
     host.write_private_file(&path, token.as_bytes())
         .map_err(failed)?;
     Ok((token, path))
-}
-
-fn new_token(host: &dyn Host) -> String {
-    (0..4).map(|_| format!("{:016x}", host.random())).collect()
 }

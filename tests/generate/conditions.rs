@@ -197,6 +197,7 @@ impl Writer<'_> {
             }
             Ty::Opt(_) => compare(format!("{read} {} null", self.dice.pick(&["==", "!="]))),
             Ty::Result(_) => Text::primary(format!("{read}.ok")),
+            Ty::Error if self.dice.one_in(3) => Text::primary(format!("has({read}.details)")),
             Ty::Error => Text::primary(format!("{read}.retryable")),
             Ty::Object(_) => compare(format!("size(json({read})) > {}", self.dice.between(2, 40))),
         }

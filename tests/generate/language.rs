@@ -258,7 +258,11 @@ impl Writer<'_> {
         let name = self.names.value(self.dice);
         let host = *self.dice.pick(&["127.0.0.1:8009", "shop.example.com"]);
         let is_here = host.starts_with("127");
-        let tools = if is_here { ", tools: [\"*\"]" } else { "" };
+        let tools = if is_here {
+            ", tools: [\"*\"], agents: []"
+        } else {
+            ""
+        };
         writeln!(settings, "    allow {{ net: [\"{host}\"]{tools} }}").unwrap();
         let scheme = if is_here { "http" } else { "https" };
         writeln!(

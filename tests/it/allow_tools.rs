@@ -108,3 +108,12 @@ fn the_list_of_a_project_bounds_every_plan_and_one_that_nobody_needs_is_told() {
         expected("permission-missing", "error", 4)
     );
 }
+
+#[test]
+fn a_list_from_which_the_last_tool_is_taken_is_empty_and_not_gone() {
+    let plan = "use desk\n\nplan a() -> string {\n    allow { tools: [\"desk.find\"] }\n    reply \"nothing\"\n}\n";
+    let place = project("", plan);
+    run(&place, &["check", "a.plan", "--unsafe-fix"]);
+    let fixed = std::fs::read_to_string(place.path().join("a.plan")).unwrap();
+    assert!(fixed.contains("allow { tools: [] }"), "{fixed}");
+}

@@ -231,14 +231,12 @@ async fn what_exceeds_the_approval_is_asked_for_by_itself_across_processes() {
 
 #[tokio::test]
 async fn another_constant_another_contract_and_another_plan_exceed_it() {
-    let changes: [(fn(&mut Grant), &str); 4] = [
+    type Change = (fn(&mut Grant), &'static str);
+    let changes: [Change; 4] = [
         (
             |grant| {
-                drop(
-                    grant.calls[0]
-                        .constants
-                        .insert("by".into(), json!("somebody")),
-                )
+                let constants = &mut grant.calls[0].constants;
+                constants.insert("by".into(), json!("somebody"));
             },
             "`desk.close` was approved with `by: \"somebody\"` only",
         ),

@@ -153,11 +153,38 @@ fn an_answer_of_a_hundred_megabytes_is_not_read() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_read_is_told_to_whoever_waits_for_it() {
+    for (mode, part) in [
+        ("deep", "more than 127 lists and objects in each other"),
+        ("anonymous", "does not say which request it is for"),
+    ] {
+        let Some(server) = Hostile::new(mode, "stdio", "notes.call()") else {
+            return;
+        };
+        fails_with(&server.run(), &["validation.result", part]);
+    }
+}
+
+#[test]
+fn a_server_that_is_not_ready_is_named_before_the_run_begins() {
+    let call = "notes.call() timeout 300ms retry { attempts: 1 }";
+    let Some(server) = Hostile::new("hang-initialize", "stdio", call) else {
+        return;
+    };
+    let told = "warning: the server `notes` has not said within 10 s what it offers; its contracts are compared when it is called";
+    fails_with(&server.run(), &[told, "no answer within 300ms"]);
+}
+
+#[test]
 fn names_and_texts_of_a_server_draw_nothing() {
     for server in Hostile::both("names", "notes.call()") {
         fails_with(&server.run(), &["tool.failed", "owned"]);
         let listed = server.tools(&["list", "--full"]);
         assert!(listed.stdout.contains("../../x"), "{listed:?}");
+        assert!(!listed.stdout.contains("xxxxxxxx"), "{listed:?}");
+        let locked = server.tools(&["lock"]);
+        let told = "warning: 2 tools of notes left out: their names are empty or longer than 200 characters";
+        assert!(locked.stderr.contains(told), "{locked:?}");
         server.tools(&["show", "notes.call"]);
         server.tools(&["lock", "--check"]);
     }

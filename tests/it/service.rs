@@ -534,8 +534,13 @@ fn a_forecast_calls_nothing_and_says_what_is_not_known_yet() {
         json!({ "expression": "form.count", "after": ["form"] })
     );
     assert_eq!(whole.calls["pure"], 1);
+    assert_eq!(
+        told["bounds"],
+        json!({"uses": [{"tool": "math.double", "effect": "pure", "role": "forward", "max": 1, "attempts": 3,
+            "arguments": [{"name": "number", "from": [{"answer": "form"}]}]}], "limits": {}})
+    );
     let first = planrun.forecast(&plan, &inputs, Some("form")).unwrap();
-    assert!(first.calls.is_empty());
+    assert!(first.calls.is_empty() && first.bounds.uses.is_empty());
     let (unknown, _) = kind(planrun.forecast(&plan, &inputs, Some("fourth")));
     assert_eq!(unknown, ErrorKind::NotFound);
     assert!(

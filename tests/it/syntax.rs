@@ -535,7 +535,7 @@ fn pages_show_what_they_say() {
         let left = parse(good).diagnostics;
         assert!(left.is_empty(), "{}: {}", code.name, listed(good, &left));
     }
-    assert_eq!(seen, 14);
+    assert_eq!(seen, 15);
 }
 
 fn token() -> impl Strategy<Value = String> {

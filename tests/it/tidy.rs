@@ -32,8 +32,8 @@ const CRATES: &[Crate] = &[
             &["diag", "types", "permission", "protocol", "secrets"],
             &["syntax", "builtins", "call", "example"],
             &["format", "sema"],
-            &["graph", "eval"],
-            &["lint"],
+            &["graph", "eval", "origin"],
+            &["lint", "bounds"],
         ],
     },
     Crate {
@@ -74,7 +74,14 @@ const CRATES: &[Crate] = &[
             "planrun-tools",
             "planrun-runs",
         ],
-        rows: &[&["discovery", "report"]],
+        rows: &[
+            &["tokens"],
+            &["discovery", "report"],
+            &["asking"],
+            &["page"],
+            &["mode"],
+            &["mcp"],
+        ],
     },
     Crate {
         name: "planrun",

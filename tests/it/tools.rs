@@ -345,6 +345,74 @@ async fn denied_hosts_are_never_asked() {
     }
 }
 
+/// Two servers that count who comes, one as `127.0.0.1`, which sends everybody on to the other, as `localhost`.
+async fn two_hosts() -> (String, String, Arc<AtomicUsize>) {
+    let visits = Arc::new(AtomicUsize::new(0));
+    let counter = visits.clone();
+    let count = move || async move {
+        counter.fetch_add(1, Ordering::SeqCst);
+        "{}"
+    };
+    let private = serve(Router::new().fallback(any(count))).await;
+    let private = private.replace("127.0.0.1", "localhost");
+    let target = format!("http://{private}/there");
+    let redirect = move || async move { Redirect::temporary(&target) };
+    (
+        serve(Router::new().fallback(any(redirect))).await,
+        private,
+        visits,
+    )
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_host_or_a_private_address_needs_that_named() {
+    let (first, private, visits) = two_hosts().await;
+    let (name, port) = private.split_once(':').unwrap();
+    let resolved = format!("127.0.0.1:{port}");
+    for (net, may) in [
+        (vec![&*first], false),
+        // A pattern of names stands for no address of this machine, and a name that resolves to one is looked at again.
+        (vec![&*first, "*"], false),
+        (vec![&*first, "*:*"], false),
+        (vec![&*first, "local*:*"], false),
+        (vec![&*first, "*:*", &resolved], true),
+        (vec![&*first, &private], true),
+    ] {
+        let before = visits.load(Ordering::SeqCst);
+        let catalog = catalog(Path::new("/"), &grant("net", &net));
+        let fetched = fetch(&catalog, "GET", format!("http://{first}/")).await;
+        match fetched {
+            Ok(_) => assert!(may, "{net:?}"),
+            Err(error) => {
+                assert!(!may, "{net:?}: {error}");
+                assert_eq!(
+                    told(&error),
+                    ("denied.policy".into(), Sent::Answered),
+                    "{net:?}"
+                );
+                assert!(error.message.contains(name), "{error}");
+            }
+        }
+        let visited = visits.load(Ordering::SeqCst) > before;
+        assert_eq!(visited, may, "{net:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_of_the_project_is_not_redirected_to_another_host_whatever_is_allowed() {
+    let (first, private, visits) = two_hosts().await;
+    let mut catalog = catalog(Path::new("/"), &grant("net", &[&first, &private]));
+    catalog.add_app(&app(&first), &ProjectLimit::default());
+    let id = Value::object([("id", Value::from("x"))]);
+    let error = call(&catalog, "hr.create", id).await.unwrap_err();
+    assert_eq!(told(&error), ("denied.policy".into(), Sent::Answered));
+    assert!(
+        error.message.contains("was redirected to localhost"),
+        "{error}"
+    );
+    assert_eq!(visits.load(Ordering::SeqCst), 0);
+}
+
 #[tokio::test]
 async fn redirects_are_followed_under_the_permissions() {
     let other = serve(Router::new().fallback(any(echo))).await;

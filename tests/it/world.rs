@@ -458,6 +458,7 @@ fn failure(class: &str, sent: Sent, retry_after: Option<Duration>) -> CallError 
         class,
         sent,
         retry_after,
+        details: None,
     }
 }
 

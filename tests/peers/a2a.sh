@@ -1,49 +1,22 @@
 #!/usr/bin/env bash
 # Plans over an agent made with the A2A SDK for Python, over JSON-RPC with streams and over HTTP+JSON without. Needs python and a
 # package registry; takes no arguments. Without python it says so, and nothing is counted.
-set -euo pipefail
-cd "$(dirname "$0")/../.."
-root=$PWD
-peers=$root/target/peers/a2a
-mkdir -p "$peers"
+source "$(dirname "$0")/surroundings.sh" a2a
 
-if ! command -v python3 > /dev/null; then
-    echo "left out: agents of A2A from PyPI, since there is no python3"
-    exit 0
-fi
+needs python3 "agents of A2A from PyPI"
 
 # Pinned, so that a new release of the peer is a change of this file.
-packages=("a2a-sdk[http-server]==1.3.0" uvicorn==0.54.0)
+prepared venv "a2a-sdk[http-server]==1.3.0 uvicorn==0.54.0" python_packages
 python=$peers/venv/bin/python
-if [ ! -e "$peers/ready" ]; then
-    python3 -m venv "$peers/venv"
-    "$python" -m pip install --quiet --disable-pip-version-check "${packages[@]}"
-    touch "$peers/ready"
-fi
+begin
 
-cargo build --quiet --locked
-planrun=$root/target/debug/planrun
-place=$(mktemp -d)
-agent=
-finish() {
-    # Only what was started here.
-    [ -z "$agent" ] || kill "$agent" 2> /dev/null || true
-    rm -rf "$place"
-}
-trap finish EXIT
-cd "$place"
-
-# A port of the system's choice, free a moment ago.
-port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 "$python" "$root/tests/peers/a2a/agent.py" "$port" "$place/told" > agent.log 2>&1 &
-agent=$!
+note
 card() {
-    "$python" -c "import urllib.request as r; r.urlopen('http://127.0.0.1:$port/rpc/.well-known/agent-card.json')" 2> /dev/null
+    "$python" -c "import urllib.request as r; r.urlopen('http://127.0.0.1:$port/rpc/.well-known/agent-card.json')"
 }
-for _ in $(seq 100); do
-    ! card || break
-    sleep 0.1
-done
+until_ready card
 
 cat > planrun.yaml <<YAML
 tools:

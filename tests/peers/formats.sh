@@ -1,28 +1,24 @@
 #!/usr/bin/env bash
 # The reports of `planrun check` and `planrun test` before those who read them: SARIF by its published schema and by Microsoft's validator,
 # JUnit by the schema of Jenkins. Needs node, python3 and a package registry; takes no arguments.
-set -euo pipefail
-cd "$(dirname "$0")/../.."
-root=$PWD
-peers=$root/target/peers/formats
+source "$(dirname "$0")/surroundings.sh" formats
 reports=$peers/reports
-mkdir -p "$peers" "$reports"
+mkdir -p "$reports"
 
 # Pinned, so that a new release of a peer is a change of this file.
 multitool=@microsoft/sarif-multitool@5.7.0
-readers=(xmlschema==4.3.2 jsonschema==4.26.0)
+readers="xmlschema==4.3.2 jsonschema==4.26.0"
 # Its source distribution carries the schema by which Jenkins' xUnit plugin reads JUnit reports.
 carrier=pytest==8.4.2
 
-if [ ! -e "$peers/ready" ]; then
-    npm install --silent --no-audit --no-fund --prefix "$peers" "$multitool"
-    python3 -m venv "$peers/python"
-    "$peers/python/bin/pip" install --quiet --disable-pip-version-check "${readers[@]}"
-    "$peers/python/bin/pip" download --quiet --disable-pip-version-check --no-deps --no-binary :all: --dest "$peers" "$carrier"
-    tar -xzf "$peers"/pytest-*.tar.gz -C "$peers" --strip-components 3 --wildcards '*/testing/example_scripts/junit-10.xsd'
-    chmod u+x "$peers/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool"
-    touch "$peers/ready"
-fi
+prepared python "$readers" python_packages
+prepared . "$multitool" npm_packages
+chmod u+x "$peers/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool"
+unpack() {
+    "$peers/python/bin/pip" download --quiet --disable-pip-version-check --no-deps --no-binary :all: --dest "$1" "$2"
+    tar -xzf "$1"/pytest-*.tar.gz -C "$peers" --strip-components 3 --wildcards '*/testing/example_scripts/junit-10.xsd'
+}
+prepared carrier "$carrier" unpack
 
 cargo build --quiet --locked
 planrun=$root/target/debug/planrun

@@ -1,11 +1,7 @@
 #!/usr/bin/env bash
 # Snapshots of plans before `cargo insta`: it finds what waits, shows it, and takes or rejects it. Needs cargo, python3
 # and a package registry; takes no arguments.
-set -euo pipefail
-cd "$(dirname "$0")/../.."
-root=$PWD
-peers=$root/target/peers/insta
-mkdir -p "$peers"
+source "$(dirname "$0")/surroundings.sh" insta
 
 # Pinned, so that a new release of a peer is a change of this file; the one beside it is the `insta` in Cargo.lock.
 version=1.49.0

@@ -2,38 +2,16 @@
 # Plans over servers made with both makes of the Python SDK of the Model Context Protocol, over standard input and output and over
 # HTTP: every kind of content, questions, progress, a call that is cancelled, resources. Needs python3 and a package registry;
 # takes no arguments. Without python3 it says so, and nothing is counted.
-set -euo pipefail
-cd "$(dirname "$0")/../.."
-root=$PWD
-peers=$root/target/peers/mcp-python
-mkdir -p "$peers"
+source "$(dirname "$0")/surroundings.sh" mcp-python
 
-if ! command -v python3 > /dev/null; then
-    echo "left out: servers of MCP from PyPI, since there is no python3"
-    exit 0
-fi
+needs python3 "servers of MCP from PyPI"
 
 # Pinned, so that a new release of a peer is a change of this file. The first make has no revision of 2026.
 makes=(2.3.0 1.30.0)
 for make in "${makes[@]}"; do
-    if [ ! -e "$peers/$make/ready" ]; then
-        python3 -m venv "$peers/$make"
-        "$peers/$make/bin/pip" install --quiet --disable-pip-version-check "mcp==$make"
-        touch "$peers/$make/ready"
-    fi
+    prepared "$make" "mcp==$make" python_packages
 done
-
-cargo build --quiet --locked
-planrun=$root/target/debug/planrun
-place=$(mktemp -d)
-server=
-finish() {
-    # Only what was started here.
-    [ -z "$server" ] || kill "$server" 2> /dev/null || true
-    rm -rf "$place"
-}
-trap finish EXIT
-cd "$place"
+begin
 
 plan() {
     cat <<PLAN
@@ -65,14 +43,10 @@ JSON
 
 for make in "${makes[@]}"; do
     python=$peers/$make/bin/python
-    # A port of the system's choice, free a moment ago.
-    port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    port=$(free_port)
     "$python" "$root/tests/peers/mcp/python_sdk.py" "$place" "$port" > server.log 2>&1 &
-    server=$!
-    for _ in $(seq 200); do
-        ! grep -q "Uvicorn running" server.log || break
-        sleep 0.1
-    done
+    note
+    until_ready grep -q "Uvicorn running" server.log
     cat > planrun.yaml <<YAML
 tools:
   near: { mcp: { command: ["$python", "$root/tests/peers/mcp/python_sdk.py", "$place"] } }
@@ -86,7 +60,7 @@ YAML
         "$python" -c 'import json, sys; ran, expected = (json.load(open(name)) for name in sys.argv[1:]); assert ran == expected, ran' ran expected
         [ -e cancelled ] || { echo "$plan: the server was not told that the call is not wanted any more"; exit 1; }
     done
-    kill "$server"
-    server=
+    kill "$started"
+    processes=()
     echo "MCP: plans over servers of the Python SDK $make, over standard input and output and over HTTP"
 done

@@ -1,16 +1,9 @@
 #!/usr/bin/env bash
 # Plans over the reference servers of the Model Context Protocol, over standard input and output and over HTTP. Needs node and a package
 # registry; takes no arguments. Without node it says so, and nothing is counted.
-set -euo pipefail
-cd "$(dirname "$0")/../.."
-root=$PWD
-peers=$root/target/peers/mcp
-mkdir -p "$peers"
+source "$(dirname "$0")/surroundings.sh" mcp
 
-if ! command -v npm > /dev/null; then
-    echo "left out: servers of MCP from npm, since there is no npm"
-    exit 0
-fi
+needs npm "servers of MCP from npm"
 
 # Pinned, so that a new release of a peer is a change of this file.
 servers=(
@@ -18,32 +11,14 @@ servers=(
     @modelcontextprotocol/server-filesystem@2026.8.31
     @modelcontextprotocol/server-memory@2026.8.31
 )
-if [ ! -e "$peers/ready" ]; then
-    npm install --silent --no-audit --no-fund --prefix "$peers" "${servers[@]}"
-    touch "$peers/ready"
-fi
-
-cargo build --quiet --locked
-planrun=$root/target/debug/planrun
+prepared . "${servers[*]}" npm_packages
 bin=$peers/node_modules/.bin
-place=$(mktemp -d)
-everything=
-finish() {
-    # Only what was started here.
-    [ -z "$everything" ] || kill "$everything" 2> /dev/null || true
-    rm -rf "$place"
-}
-trap finish EXIT
-cd "$place"
+begin
 
-# A port of the system's choice, free a moment ago.
-port=$(node -e 's = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close() })')
+port=$(free_port)
 PORT=$port "$bin/mcp-server-everything" streamableHttp > server.log 2>&1 &
-everything=$!
-for _ in $(seq 100); do
-    ! grep -q "listening on port" server.log || break
-    sleep 0.1
-done
+note
+until_ready grep -q "listening on port" server.log
 
 cat > planrun.yaml <<YAML
 tools:

@@ -2,49 +2,19 @@
 # A document that FastAPI writes: plans over the server behind it, with each of its operations called, and the test double of the
 # same document before Schemathesis. Needs python3 and a package registry; takes no arguments. Without python3 it says so, and
 # nothing is counted.
-set -euo pipefail
-cd "$(dirname "$0")/../.."
-root=$PWD
-peers=$root/target/peers/openapi
-mkdir -p "$peers"
+source "$(dirname "$0")/surroundings.sh" openapi
 
-if ! python3 -m venv --help > /dev/null 2>&1; then
-    echo "left out: FastAPI and Schemathesis before documents of OpenAPI, since there is no python3 with venv"
-    exit 0
-fi
+needs python3 "FastAPI and Schemathesis before documents of OpenAPI"
 
 # Pinned, so that a new release of a peer is a change of this file.
-packages=(fastapi==0.165.0 uvicorn==0.54.0 python-multipart==0.0.34 schemathesis==4.32.5)
-if [ ! -e "$peers/ready" ]; then
-    python3 -m venv "$peers/venv"
-    "$peers/venv/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}"
-    touch "$peers/ready"
-fi
+prepared venv "fastapi==0.165.0 uvicorn==0.54.0 python-multipart==0.0.34 schemathesis==4.32.5" python_packages
 python=$peers/venv/bin/python
+begin
 
-cargo build --quiet --locked
-planrun=$root/target/debug/planrun
-place=$(mktemp -d)
-server=
-double=
-finish() {
-    # Only what was started here.
-    for process in $server $double; do
-        kill "$process" 2> /dev/null || true
-    done
-    rm -rf "$place"
-}
-trap finish EXIT
-cd "$place"
-
-# A port of the system's choice, free a moment ago.
-port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 "$python" "$root/tests/peers/openapi/server.py" "$port" > server.log 2>&1 &
-server=$!
-for _ in $(seq 100); do
-    ! "$python" -c "import socket; socket.create_connection(('127.0.0.1', $port))" 2> /dev/null || break
-    sleep 0.1
-done
+note
+until_ready "$python" -c "import socket; socket.create_connection(('127.0.0.1', $port))"
 
 "$python" -c "import urllib.request as u; print(u.urlopen('http://127.0.0.1:$port/openapi.json').read().decode())" > shop.json
 cat > planrun.yaml <<YAML
@@ -82,11 +52,8 @@ grep -q '"no note"' ordered
 "$planrun" run every.plan -i id=A1 --mock --format json > mocked 2> warned || { cat mocked warned; exit 1; }
 
 "$planrun" mock --openapi shop=shop.json --bind 127.0.0.1:0 > address 2> double.log &
-double=$!
-for _ in $(seq 100); do
-    [ ! -s address ] || break
-    sleep 0.1
-done
+note
+until_ready test -s address
 # The double keeps no orders, so that no test goes from one request to the next.
 examine() {
     "$peers/venv/bin/schemathesis" run shop.json --url "$(cat address)/shop" --max-examples 25 --generation-deterministic \

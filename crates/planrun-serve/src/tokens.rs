@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// How many tokens a text has: a token is three and a half bytes.
 ///
-/// Measured with the vocabulary `o200k` of OpenAI (`gpt-tokenizer` 3, November 2026), in bytes a token: descriptions of 527
+/// Measured with the vocabulary `o200k` (`gpt-tokenizer`, November 2026; `tests/peers/tokens.sh`), in bytes a token: descriptions of 527
 /// tools 5.0, of those the Chinese ones 4.1, names with their arguments 4.2, the reference of the language 3.8, JSON without
 /// spaces 3.4, the guide of the language 3.2. So what is prose has fewer tokens than this says, and what is all signs up to a
 /// tenth more. Bytes and not characters, since a Chinese character has three of them and is most of a token.

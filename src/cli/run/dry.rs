@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use planrun_lang::bounds::{Undoing, Use};
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::value::{Value, shortened};
 
@@ -49,20 +50,14 @@ fn shown(forecast: &Forecast) -> String {
     if forecast.truncated {
         text.push_str("  and more steps\n");
     }
-    let calls: Vec<String> = forecast
-        .calls
-        .iter()
-        .map(|(effect, count)| format!("{count} {effect}"))
-        .collect();
-    let _ = writeln!(
-        text,
-        "calls: {}",
-        if calls.is_empty() {
-            "none".to_owned()
-        } else {
-            calls.join(", ")
-        }
-    );
+    text.push_str(if forecast.bounds.uses.is_empty() {
+        "calls: none\n"
+    } else {
+        "calls:\n"
+    });
+    for used in &forecast.bounds.uses {
+        let _ = writeln!(text, "  {}", bound(used));
+    }
     if let Some(why) = &forecast.fails {
         let _ = writeln!(text, "fails: {}", visible_line(why));
     }
@@ -70,6 +65,24 @@ fn shown(forecast: &Forecast) -> String {
         let _ = writeln!(text, "reply: {}", known(reply));
     }
     text
+}
+
+/// `desk.close_ticket at most 50 effect; undone by desk.reopen_ticket`
+fn bound(used: &Use) -> String {
+    let mut parts = vec![used.told()];
+    parts.extend(used.undo.as_ref().map(Undoing::told));
+    for argument in used
+        .arguments
+        .iter()
+        .filter(|argument| !argument.strangers.is_empty())
+    {
+        let tools = argument.strangers.join(", ");
+        parts.push(format!(
+            "`{}` may hold what strangers write in {tools}",
+            argument.name
+        ));
+    }
+    visible_line(&parts.join("; ")).into_owned()
 }
 
 /// `mail  effect  email.send_email, perhaps`

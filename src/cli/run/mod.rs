@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use planrun_lang::diag::render::human;
 use planrun_tools::project::{Location, Project};
+use planrun_tools::tools::Catalog;
 
 use super::arguments::RunArguments;
 use super::journals::journal_of;
@@ -87,7 +88,7 @@ fn start(
         let forecast = planrun.forecast(&checked, &inputs, arguments.until.as_deref())?;
         return dry::print(&forecast, output);
     }
-    if !arguments.mock && is_obstructed(wait(checked.verify_contracts())?, terminal)? {
+    if !arguments.mock && !contracts_hold(&checked, terminal)? {
         return Ok(Exit::Findings);
     }
     options.until.clone_from(&arguments.until);
@@ -144,6 +145,24 @@ fn is_refused(
 ) -> Result<bool, Error> {
     let ready = checked.ready(arguments.until.is_none() && !arguments.dry_run);
     is_obstructed(ready, terminal)
+}
+
+/// Whether the tools of a plan still have the contracts that it was checked against; where not, that is told. So is who has
+/// not said it in time.
+fn contracts_hold(checked: &CheckedPlan, terminal: Terminal) -> Result<bool, Failure> {
+    let compared = wait(checked.verify_contracts())?;
+    for server in compared.iter().flatten() {
+        terminal.say(&late(server));
+    }
+    Ok(!is_obstructed(compared.map(drop), terminal)?)
+}
+
+/// What is said of a server that has not told in time what it offers.
+pub(in crate::cli) fn late(server: &str) -> String {
+    let seconds = Catalog::CONTRACT_TIMEOUT.as_secs();
+    format!(
+        "warning: the server `{server}` has not said within {seconds} s what it offers; its contracts are compared when it is called"
+    )
 }
 
 /// Whether findings keep a plan from being started; shows them.

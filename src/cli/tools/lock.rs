@@ -48,6 +48,7 @@ pub(super) fn run(
         mut lock,
         refused,
         asked,
+        left_out,
     } = Renewal::of(&workspace, &arguments.servers)?;
     for name in &asked {
         if let Some(server) = lock.servers.get_mut(name) {
@@ -60,6 +61,9 @@ pub(super) fn run(
     let mut lines = report(before, &lock);
     lines.extend(guesses(&lock, &workspace.project.servers));
     terminal.print(&lines.concat())?;
+    for what in &left_out {
+        terminal.say(&format!("warning: {what}"));
+    }
     for problem in &refused {
         terminal.complain(&visible_line(problem));
     }

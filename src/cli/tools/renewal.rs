@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planrun_lang::diag::render::visible_line;
 use planrun_runs::runs::Workspace;
-use planrun_tools::contract::{Change, Lock, LockedServer};
+use planrun_tools::contract::{Change, Lock, LockedServer, OfferedServer};
 
 use crate::cli::Failure;
 use crate::cli::run::wait;
@@ -17,6 +17,8 @@ pub(super) struct Renewal {
     pub refused: Vec<String>,
     /// The servers that have told what they offer.
     pub asked: BTreeSet<String>,
+    /// A sentence for each server that has tools which are left out.
+    pub left_out: Vec<String>,
 }
 
 /// One tool whose contract is not what it was.
@@ -55,10 +57,11 @@ impl Renewal {
         let mut lock = Lock::clone(before);
         lock.servers
             .retain(|name, _| configured.iter().any(|server| *server.name == **name));
-        let (mut refused, mut asked) = (Vec::new(), BTreeSet::new());
+        let (mut refused, mut asked, mut left_out) = (Vec::new(), BTreeSet::new(), Vec::new());
         for (name, offered) in wait(workspace.project.offered(&workspace.host, &wanted))? {
             match offered {
                 Ok(offered) => {
+                    left_out.extend(unusable(&name, offered.left_out));
                     let known = before.servers.get(&*name).cloned().unwrap_or_default();
                     lock.servers
                         .insert(name.to_string(), known.renewed(offered));
@@ -71,8 +74,22 @@ impl Renewal {
             lock,
             refused,
             asked,
+            left_out,
         })
     }
+}
+
+/// What is said of a server's tools that are left out, where there are any.
+fn unusable(server: &str, left_out: usize) -> Option<String> {
+    let (what, their) = match left_out {
+        0 => return None,
+        1 => ("a tool".to_owned(), "its name is"),
+        more => (format!("{more} tools"), "their names are"),
+    };
+    let most = OfferedServer::MAX_NAME;
+    Some(format!(
+        "{what} of {server} left out: {their} empty or longer than {most} characters"
+    ))
 }
 
 /// The tools that differ between two versions of a server: those that are new or have changed, then those that are gone,

@@ -20,7 +20,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::cli::arguments::RunFormat;
 use crate::cli::deferred;
-use crate::cli::run::{OutputOptions, drive, listen, wait};
+use crate::cli::run::{OutputOptions, drive, late, listen, wait};
 use crate::cli::{Exit, Failure, Terminal};
 
 /// The largest document of arguments, in bytes.
@@ -98,7 +98,11 @@ pub(super) fn run(
                 refusal.print(arguments.format, terminal)
             });
         }
-        verified => verified?,
+        compared => {
+            for server in compared? {
+                terminal.say(&late(&server));
+            }
+        }
     }
     match arguments.format {
         Format::Human => {

@@ -235,7 +235,12 @@ fn send(agent: Agent, params: &Json, at_once: bool) -> Response {
         ("ask", true) => complete(&mut task, &json!([{ "text": text }])),
         ("login", false) => task["status"] = asks("TASK_STATE_AUTH_REQUIRED", "Let me in."),
         ("login", true) => complete(&mut task, &json!([{ "text": "in" }])),
-        ("fail", _) => task["status"] = asks("TASK_STATE_FAILED", "out of luck"),
+        ("fail", _) => {
+            task["status"] = asks("TASK_STATE_FAILED", "out of luck");
+            let data = json!({ "data": { "left": 2.0 } });
+            let parts = &mut task["status"]["message"]["parts"];
+            parts.as_array_mut().unwrap().push(data);
+        }
         ("reject", _) => task["status"] = asks("TASK_STATE_REJECTED", "not mine"),
         ("file", _) => {
             let file = json!({ "raw": "AQI=", "filename": "a.bin", "mediaType": "x/y" });

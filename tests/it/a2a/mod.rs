@@ -329,6 +329,15 @@ async fn an_agent_that_fails_says_why() {
         failed("desk.reject(text: \"x\")").await,
         expected("the agent has rejected the task: not mine")
     );
+    let output = called(
+        &project(&Agent::default(), "desk.fail(text: \"x\")").await,
+        &[],
+    );
+    assert_eq!(
+        output.json()["error"]["details"],
+        json!({ "left": 2 }),
+        "{output:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -406,6 +415,68 @@ async fn a_card_that_cannot_be_used_says_why() {
     }
     let allow = "allow: { net: [\"127.0.0.1:*\", \"127.0.0.2:9\"] }\n";
     assert_eq!(told("supportedInterfaces", away(), allow).await.0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_calls_the_agents_that_it_lists_and_no_other() {
+    let agent = Agent::default();
+    let place = project(&agent, "desk.answer(text: \"x\")").await;
+    let settings = std::fs::read_to_string(place.path().join("planrun.yaml")).unwrap();
+    let listing = |agents: &str| {
+        let text = "use desk\n\nplan inner() -> any {\n    step given = desk.answer(text: \"x\")\n    reply given\n}\n\nplan a() -> any {\n    allow { agents: AGENTS }\n    step given = inner()\n    reply given\n}\n";
+        std::fs::write(place.path().join("a.plan"), text.replace("AGENTS", agents)).unwrap();
+        let checked = run(&place, &["check", "a.plan", "--format", "json"]).json();
+        let codes = checked["diagnostics"].as_array().unwrap().iter();
+        codes
+            .map(|one| one["code"].as_str().unwrap().to_owned())
+            .filter(|code| code.starts_with("permission-"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(listing("[\"desk\"]"), [""; 0]);
+    let ran = run(
+        &place,
+        &["run", "a.plan", "--plan", "a", "--format", "json"],
+    );
+    assert_eq!(
+        (ran.status, &ran.json()["reply"]),
+        (0, &json!("x")),
+        "{ran:?}"
+    );
+    assert_eq!(listing("[\"desk\", \"review\"]"), ["permission-unused"]);
+    assert_eq!(
+        listing("[\"review\"]"),
+        ["permission-unused", "permission-missing"]
+    );
+    assert_eq!(listing("[]"), ["permission-missing"]);
+    let fixed = run(&place, &["check", "a.plan", "--unsafe-fix"]);
+    let text = std::fs::read_to_string(place.path().join("a.plan")).unwrap();
+    assert!(text.contains("agents: [\"desk\"]"), "{fixed:?} {text}");
+    assert_eq!(listing("[\"desk.answer\"]"), ["permission-missing"]);
+    // What no check sees is refused when it is called, and a plan by itself may.
+    let recovering = "use desk\n\nplan inner() -> any {\n    step given = desk.answer(text: \"x\")\n    reply given\n}\n\nplan a() -> any {\n    allow { agents: [] }\n    step given = inner()\n        recover denied.policy as e => e.message\n    reply given\n}\n";
+    std::fs::write(place.path().join("a.plan"), recovering).unwrap();
+    let asked = agent.asked("SendStreamingMessage").len();
+    let ran = run(
+        &place,
+        &["run", "a.plan", "--plan", "a", "--format", "json"],
+    );
+    assert_eq!(
+        ran.json()["reply"],
+        "calling the agent desk is not allowed; to allow it write `allow { agents: [\"desk\"] }` in the plan"
+    );
+    assert_eq!(agent.asked("SendStreamingMessage").len(), asked);
+    let alone = run(&place, &["run", "a.plan", "--plan", "inner"]);
+    assert_eq!(alone.status, 0, "{alone:?}");
+    // The list of a project bounds every plan.
+    let bounded = format!("{settings}allow: {{ net: [\"127.0.0.1:*\"], agents: [review] }}\n");
+    std::fs::write(place.path().join("planrun.yaml"), bounded).unwrap();
+    // Of both plans, whatever they list themselves.
+    let missing = ["permission-missing"; 2];
+    assert_eq!(listing("[\"*\"]"), missing);
+    let refused = run(&place, &["run", "a.plan", "--plan", "a"]);
+    assert_eq!(refused.status, 1, "{refused:?}");
+    let told = "the project's planrun.yaml does not allow it; add `desk` to `agents` of `allow`";
+    assert!(refused.stderr.contains(told), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

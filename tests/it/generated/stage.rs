@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use planrun_core::journal::{Event, EventKind, StepError};
 use planrun_core::run::{Outcome, Program};
-use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::call::{Answer, CallError, CallOutcome, Details};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::Plan;
@@ -18,6 +18,7 @@ use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::{
     BoxFuture, Catalog, Conversation, Described, Request, Transport, described,
 };
+use serde_json::{Value as Json, json};
 
 use super::edges::answer;
 use crate::generate::{Dice, Project, Tool};
@@ -51,7 +52,7 @@ pub fn perform(
     seed: u64,
 ) -> (Outcome, Vec<StepError>) {
     let failures = Mutex::new(Vec::new());
-    let mut listener = |event: &Event| {
+    let outcome = observe(plan, project, weather, seed, |event| {
         let failure = match &event.kind {
             EventKind::StepWaiting { error, .. }
             | EventKind::StepSettled { error, .. }
@@ -60,13 +61,24 @@ pub fn perform(
             _ => None,
         };
         failures.lock().unwrap().extend(failure.cloned());
-    };
+    });
+    (outcome, failures.into_inner().unwrap())
+}
+
+/// The same for whoever wants to see what happens.
+pub fn observe(
+    plan: &Arc<Plan>,
+    project: &Project,
+    weather: Weather,
+    seed: u64,
+    mut listener: impl FnMut(&Event) + Send,
+) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .unwrap();
-    let outcome = runtime.block_on(async {
+    runtime.block_on(async {
         let (host, catalog) = set(project, weather, seed);
         let context = Context {
             root: PathBuf::from("/"),
@@ -78,8 +90,7 @@ pub fn perform(
             context,
         )
         .await
-    });
-    (outcome, failures.into_inner().unwrap())
+    })
 }
 
 /// The host and the tools of a run.
@@ -195,10 +206,13 @@ fn failure(tool: &Tool, dice: &mut Dice) -> CallError {
     let (class, sent) = dice.pick(&kinds).clone();
     let retry_after = dice.one_in(4).then_some(Duration::from_secs(3));
     let class = ErrorClass::find(&class).unwrap();
+    let details = [Json::Null, json!({ "at": [1, 2.50] }), json!("said")];
+    let details = dice.pick(&details).clone();
     CallError {
         message: format!("made up: {class}"),
         class,
         sent,
         retry_after,
+        details: Details::new(&details).unwrap(),
     }
 }

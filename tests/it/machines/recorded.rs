@@ -206,12 +206,11 @@ fn note(task: &mut Task, event: &Json) {
             Json::String(text) => text.clone(),
             other => other.to_string(),
         };
-        task.answers.push(Script::Error(CallError {
+        task.answers.push(Script::Error(CallError::new(
             class,
             message,
-            sent: Sent::Answered,
-            retry_after: None,
-        }));
+            Sent::Answered,
+        )));
     }
 }
 

@@ -102,11 +102,12 @@ impl Transport for Replayer {
             .get_mut(&name(&request))
             .and_then(VecDeque::pop_front);
         // A run that ends early may have come less far when it was recorded; the call is told, and never answered.
-        let unknown = || CallError {
-            class: ErrorClass::Cancelled,
-            message: "nobody called this when it was recorded".to_owned(),
-            sent: Sent::Maybe,
-            retry_after: None,
+        let unknown = || {
+            CallError::new(
+                ErrorClass::Cancelled,
+                "nobody called this when it was recorded",
+                Sent::Maybe,
+            )
         };
         let (outcome, took) = answer.unwrap_or_else(|| (Err(unknown()), Duration::ZERO));
         // One that was stopped then never answered.

@@ -558,10 +558,9 @@ fn echo(arguments: &Value) -> Value {
 }
 
 fn timed_out() -> CallError {
-    CallError {
-        class: ErrorClass::Transient(Transient::Timeout),
-        message: "no answer".to_owned(),
-        sent: Sent::Maybe,
-        retry_after: None,
-    }
+    CallError::new(
+        ErrorClass::Transient(Transient::Timeout),
+        "no answer",
+        Sent::Maybe,
+    )
 }

@@ -148,12 +148,11 @@ async fn play(script: Vec<Line>, events: &mpsc::Sender<CallEvent>, log: &Log) {
 }
 
 fn fail(class: &str, sent: Sent) -> CallOutcome {
-    Err(CallError {
-        class: ErrorClass::find(class).unwrap(),
-        message: format!("scripted {class}"),
+    Err(CallError::new(
+        ErrorClass::find(class).unwrap(),
+        format!("scripted {class}"),
         sent,
-        retry_after: None,
-    })
+    ))
 }
 
 struct Played(mpsc::Receiver<CallEvent>);

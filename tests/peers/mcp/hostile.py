@@ -63,7 +63,9 @@ def armed(request):
         # As servers of one make write it, the id comes last.
         yield b'{"result": {"content": [{"type": "text", "text": "' + b"x" * 100_000_000 + b'"}]}, "jsonrpc": "2.0", "id": %d}' % request["id"]
     elif mode == "anonymous":
-        yield b'{"jsonrpc": "2.0", "method": "' + b"x" * 20_000_000 + b'"}'
+        # No answer to anything, and no request.
+        yield line({"method": "x" * 20_000_000})
+        yield line({"result": {"content": []}})
     elif mode == "endless":
         while True:
             yield line({"method": "notifications/message", "params": {"level": "info", "data": "still here"}})

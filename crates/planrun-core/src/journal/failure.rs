@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use planrun_lang::call::Details;
 use planrun_lang::protocol::Sent;
 use planrun_lang::secrets::Redactor;
 use planrun_lang::types::{ErrorClass, FailureKind, Validation};
@@ -29,6 +30,8 @@ pub struct StepError {
     pub place: Option<Arc<str>>,
     /// Why an expression had no value, or an argument was not taken, as far as that has a name.
     pub kind: Option<FailureKind>,
+    /// What the other side says of the failure beside the message.
+    pub details: Option<Details>,
     pub cause: Option<Arc<StepError>>,
 }
 
@@ -44,8 +47,9 @@ impl StepError {
             retry_after: None,
             sent: Sent::No,
             place: None,
-            cause: None,
             kind: None,
+            details: None,
+            cause: None,
         }
     }
 
@@ -66,7 +70,7 @@ impl StepError {
         self.sent == Sent::Refused || (self.sent == Sent::No && refused_here)
     }
 
-    /// The error as plans see it: `class, message, step, attempt, retryable, retry_after, cause`.
+    /// The error as plans see it: `class, message, step, attempt, retryable, retry_after, details, cause`.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let mut cause = Value::Null;
@@ -74,6 +78,8 @@ impl StepError {
             let retry_after = error.retry_after.map_or(Value::Null, |wait| {
                 Value::Duration(i128::try_from(wait.as_nanos()).unwrap_or(i128::MAX))
             });
+            let details = error.details.as_ref();
+            let details = details.map_or(Value::Null, |told| Value::from_json(told.json()));
             let fields = [
                 ("class", Value::String(error.class.to_string().into())),
                 ("message", Value::String(error.message.clone())),
@@ -81,6 +87,7 @@ impl StepError {
                 ("attempt", Value::Int(i64::from(error.attempt))),
                 ("retryable", Value::Bool(error.retryable())),
                 ("retry_after", retry_after),
+                ("details", details),
                 ("cause", cause),
             ];
             let map: IndexMap<Key, Value> = fields
@@ -100,6 +107,7 @@ impl StepError {
             let message = redactor.text(&error.message).as_ref().into();
             shown = Some(Arc::new(Self {
                 message,
+                details: error.details.as_ref().map(|told| told.shown(redactor)),
                 cause: shown,
                 ..error.clone()
             }));
@@ -161,6 +169,8 @@ struct Link {
     place: Option<Arc<str>>,
     #[serde(default)]
     kind: Option<FailureKind>,
+    #[serde(default)]
+    details: Option<Details>,
     /// Of the first link only: what is behind it, outermost first.
     #[serde(default)]
     causes: Vec<Link>,
@@ -178,6 +188,7 @@ impl Link {
             retry_after: error.retry_after.map(|wait| duration_text(nanos(wait))),
             place: error.place.clone(),
             kind: error.kind,
+            details: error.details.clone(),
             causes: Vec::new(),
         }
     }
@@ -201,6 +212,7 @@ impl Link {
             sent,
             place,
             kind,
+            details,
             ..
         } = self;
         Ok(StepError {
@@ -212,6 +224,7 @@ impl Link {
             sent,
             place,
             kind,
+            details,
             cause,
         })
     }
@@ -231,6 +244,9 @@ impl Link {
         if let Some(kind) = &self.kind {
             map.serialize_entry("kind", kind)?;
         }
+        if let Some(details) = &self.details {
+            map.serialize_entry("details", details)?;
+        }
         Ok(())
     }
 }
@@ -247,6 +263,7 @@ impl Serialize for Link {
 mod tests {
     use super::*;
     use planrun_lang::types::Transient;
+    use serde_json::Value as Json;
 
     #[test]
     fn an_error_comes_back_as_it_was_written() {
@@ -256,6 +273,11 @@ mod tests {
             sent: Sent::Maybe,
             place: Some("plans/a.plan:12:5".into()),
             kind: Some(FailureKind::NoSuchKey),
+            details: Details::new(
+                &serde_json::from_str::<Json>(r#"{"field": "id", "at": [1, 2.50, 1e400]}"#)
+                    .unwrap(),
+            )
+            .unwrap(),
             ..StepError::new(
                 ErrorClass::Transient(Transient::Timeout),
                 "no \"answer\"",
@@ -271,5 +293,8 @@ mod tests {
         assert!(
             serde_json::from_str::<StepError>(&text.replace("unknown_outcome", "odd")).is_err()
         );
+        let older = r#"{"class":"internal","message":"x","step":"a","attempt":1,"sent":"no"}"#;
+        let older: StepError = serde_json::from_str(older).unwrap();
+        assert_eq!(older.details, None);
     }
 }

@@ -27,15 +27,11 @@ impl StepError {
     pub(super) fn attempt(error: CallError, effect: Effect, step: &Arc<str>, attempt: u32) -> Self {
         let unknown = error.sent == Sent::Maybe && !effect.repeatable();
         let plain = Self {
-            class: error.class,
-            message: error.message.into(),
-            step: step.clone(),
             attempt,
             retry_after: error.retry_after,
             sent: error.sent,
-            place: None,
-            cause: None,
-            kind: None,
+            details: error.details,
+            ..Self::new(error.class, error.message, step)
         };
         if !unknown {
             return plain;

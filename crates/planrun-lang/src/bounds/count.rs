@@ -69,16 +69,14 @@ impl<'a> Plans<'a> {
     {
         let called: Vec<_> = plan.plans.iter().map(|called| self.of(called)).collect();
         let replies = called.iter().map(|called| called.reply.clone()).collect();
+        let nesting = Nesting::of(plan);
         Counting {
             around: self.around,
-            ground: Ground {
-                nesting: Nesting::of(plan),
-                replies,
-            },
             lengths: Lengths {
-                nesting: Nesting::of(plan),
+                nesting: nesting.clone(),
                 constants: Constants::of(plan, WORK),
             },
+            ground: Ground { nesting, replies },
             called,
             plan,
             wanted,

@@ -166,6 +166,28 @@ impl Limits {
     }
 }
 
+impl Undoing {
+    /// In words, without the call that it speaks of: `undone by desk.reopen_ticket`.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match self {
+            Self::With(tools) if tools.is_empty() => "undone by no call".to_owned(),
+            Self::With(tools) => format!("undone by {}", tools.join(", ")),
+            Self::Whole(tools) => {
+                let tools = tools.join(", ");
+                format!("undone by {tools} once the step around it has completed")
+            }
+            Self::Policy(OnFailure::Pause) => "stays, since `on_failure` is `pause`".to_owned(),
+            Self::Policy(OnFailure::Settle | OnFailure::Undo) => {
+                "stays where `on_failure: settle` goes on".to_owned()
+            }
+            Self::Inverse(tool) => format!("stays: no `undo` calls {tool}"),
+            Self::Stays => "stays".to_owned(),
+            Self::AfterEnd => "stays: it comes after the end".to_owned(),
+        }
+    }
+}
+
 impl Use {
     /// The bound in words: `desk.close_ticket at most 50 effect`, with what it is for where that is not the plan's work.
     #[must_use]

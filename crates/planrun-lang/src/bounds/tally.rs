@@ -75,14 +75,14 @@ impl Tally {
         self.entries.retain(|_, entry| !none(entry));
     }
 
-    /// What an arm does is done after a failure.
-    pub fn in_role(self, role: Role) -> Self {
+    /// What it is for as a whole: in an arm, what looks and what undoes keep their roles.
+    pub fn in_role(self, whole: Role) -> Self {
         let mut changed = Self::default();
         for (key, entry) in self.entries {
-            let role = if key.role == Role::Forward {
-                role
-            } else {
+            let role = if whole == Role::Recover && key.role != Role::Forward {
                 key.role
+            } else {
+                whole
             };
             changed.add(Self::one(Key { role, ..key }, entry));
         }

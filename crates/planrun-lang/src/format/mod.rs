@@ -40,6 +40,9 @@ pub fn format(source: &SourceFile) -> Result<String, Vec<Diagnostic>> {
         // Programs write the JSON form, and how they lay it out is theirs.
         return Ok(text.to_owned());
     }
+    if let Some(full) = syntax::full_text(source, &parsed.file) {
+        return format(&SourceFile::new(source.name(), full)).map_err(|_| parsed.diagnostics);
+    }
     let formatted = syntax::with_room(deepest(text), || {
         print_file(Printer::new(text, &parsed.file.comments), &parsed.file)
     });

@@ -141,7 +141,17 @@ fn print_outcome<'a>(out: &mut Printer<'a>, outcome: &'a MockOutcome) {
             print_expr_not_beginning_with(out, value, &["generated", "crash"], true);
         }
         MockOutcomeKind::Generated => out.word("generated"),
-        MockOutcomeKind::Fail { class, message } => print_failure(out, class, message.as_ref()),
+        MockOutcomeKind::Fail {
+            class,
+            message,
+            details,
+        } => {
+            print_failure(out, class, message.as_ref());
+            if let Some(details) = details {
+                out.word(" ");
+                Part::Expr("details ", details).print(out);
+            }
+        }
         MockOutcomeKind::Crash { after } => out.word(if *after {
             "crash after"
         } else {

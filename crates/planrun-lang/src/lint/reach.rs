@@ -21,6 +21,14 @@ pub(super) enum Door {
     Run,
     Env,
     Tools,
+    Agents,
+}
+
+/// Which lists there are of what may be called, by the plan or its project.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lists {
+    pub tools: bool,
+    pub agents: bool,
 }
 
 /// One thing that a call reaches, known before the run.
@@ -33,6 +41,8 @@ pub(super) enum Thing {
     Variable(Arc<str>),
     /// By its namespace and its name.
     Tool(Arc<str>, Arc<str>),
+    /// By its namespace.
+    Agent(Arc<str>),
 }
 
 /// What must be allowed, and the argument or the call of a plan that wants it.
@@ -53,8 +63,7 @@ pub(super) struct Reach {
     pub needs: Vec<Need>,
     /// Doors that are used with values that only a run knows, and where.
     pub open: Vec<(Door, Span)>,
-    /// Whether somebody lists the tools that may be called.
-    lists_tools: bool,
+    lists: Lists,
 }
 
 /// What stands around a call.
@@ -67,13 +76,14 @@ struct Around<'a> {
 }
 
 impl Door {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Net,
         Self::Read,
         Self::Write,
         Self::Run,
         Self::Env,
         Self::Tools,
+        Self::Agents,
     ];
 
     /// The name of the setting.
@@ -85,6 +95,7 @@ impl Door {
             Self::Run => "run",
             Self::Env => "env",
             Self::Tools => "tools",
+            Self::Agents => "agents",
         }
     }
 
@@ -97,7 +108,13 @@ impl Door {
             Self::Run => "running programs",
             Self::Env => "setting variables",
             Self::Tools => "calling tools",
+            Self::Agents => "calling agents",
         }
+    }
+
+    /// Whether everything may be reached where nothing is listed, so that an empty list says something.
+    pub(super) const fn is_open_without_list(self) -> bool {
+        matches!(self, Self::Tools | Self::Agents)
     }
 
     /// The patterns of a grant.
@@ -109,6 +126,7 @@ impl Door {
             Self::Run => &grant.run,
             Self::Env => &grant.env,
             Self::Tools => grant.tools.as_deref().unwrap_or_default(),
+            Self::Agents => grant.agents.as_deref().unwrap_or_default(),
         }
     }
 
@@ -122,6 +140,7 @@ impl Door {
             Self::Run => &mut grant.run,
             Self::Env => &mut grant.env,
             Self::Tools => grant.tools.get_or_insert_default(),
+            Self::Agents => grant.agents.get_or_insert_default(),
         };
         patterns.push(pattern.to_owned());
         grant
@@ -142,7 +161,7 @@ impl Need {
                 let path = reached_file(paths, root, written, self.door == Door::Write);
                 let allowed = |path: &Path| match self.door {
                     Door::Write => permissions.write(path, written).is_ok(),
-                    Door::Net | Door::Read | Door::Run | Door::Env | Door::Tools => {
+                    Door::Net | Door::Read | Door::Run | Door::Env | Door::Tools | Door::Agents => {
                         permissions.read(path, written).is_ok()
                     }
                 };
@@ -154,6 +173,7 @@ impl Need {
             }
             Thing::Variable(name) => permissions.env(name).is_ok(),
             Thing::Tool(namespace, name) => permissions.tool(namespace, name).is_ok(),
+            Thing::Agent(name) => permissions.agent(name).is_ok(),
         }
     }
 
@@ -167,17 +187,17 @@ impl Need {
                     .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
             }
             Thing::File(written) => written.to_string(),
-            Thing::Program(name) | Thing::Variable(name) => name.to_string(),
+            Thing::Program(name) | Thing::Variable(name) | Thing::Agent(name) => name.to_string(),
             Thing::Tool(namespace, name) => format!("{namespace}.{name}"),
         }
     }
 }
 
 impl Reach {
-    /// What a plan and those that it calls reach; which tools they call only where somebody lists those that may be called.
-    pub(super) fn of(plan: &Plan, lists_tools: bool) -> Self {
+    /// What a plan and those that it calls reach; which tools and agents they call only where there are such lists.
+    pub(super) fn of(plan: &Plan, lists: Lists) -> Self {
         let mut reach = Self {
-            lists_tools,
+            lists,
             ..Self::default()
         };
         let mut seen = HashSet::default();
@@ -248,9 +268,13 @@ impl Reach {
         let Signature {
             namespace, name, ..
         } = signature;
-        if self.lists_tools {
+        if self.lists.tools {
             let tool = Thing::Tool(namespace.clone(), name.clone());
             self.add((Door::Tools, Some(tool), call.span), around);
+        }
+        if self.lists.agents && signature.is_agent {
+            let agent = Thing::Agent(namespace.clone());
+            self.add((Door::Agents, Some(agent), call.span), around);
         }
         let mut add = |door, thing, span| self.add((door, thing, span), around);
         let file = |code: &Code| {

@@ -81,7 +81,7 @@ pub fn flow(ground: &Ground<'_>, block: BlockId, code: &Code) -> Flow {
         text: is_free_text(&code.ty),
         plain: true,
         told: true,
-        depth: 0,
+        within: 0,
     };
     let mut trace = Trace::new(&ground.nesting, Some(gathering));
     trace.node(block, &code.root, &[]);
@@ -101,8 +101,17 @@ pub(super) struct Gathering<'s> {
     plain: bool,
     /// Whether what is computed here is the value, and not what chooses it.
     told: bool,
-    /// How many lists deep the value stands in what is followed: an element of a list is no constant because its list is one.
-    depth: usize,
+    /// How many lists the value is an element within.
+    within: u32,
+}
+
+/// Which side of a list is followed.
+#[derive(Clone, Copy)]
+pub(super) enum ListOf {
+    /// The list that holds what has been followed so far.
+    Value,
+    /// An element of the list that has been followed so far.
+    Element,
 }
 
 impl Flow {
@@ -138,21 +147,6 @@ impl Flow {
     }
 }
 
-/// The parts of a constant that are meant by the fields that are wanted of it, and by elements of so many lists.
-fn parts_of(value: &Value, wanted: &[Arc<str>], depth: usize, found: &mut impl FnMut(&Value)) {
-    match (value.as_list(), wanted) {
-        (Some(elements), _) if depth > 0 => {
-            for element in elements {
-                parts_of(element, wanted, depth - 1, found);
-            }
-        }
-        (_, [name, rest @ ..]) => {
-            parts_of(value.get(name).unwrap_or(&Value::Null), rest, depth, found);
-        }
-        (_, []) => found(value),
-    }
-}
-
 impl Gathering<'_> {
     pub(super) fn result(&mut self, origin: &Origin<'_>) {
         let strangers = self.text && origin.signature.open_world && gives_free_text(origin);
@@ -173,11 +167,27 @@ impl Gathering<'_> {
 }
 
 impl<'a> Trace<'_, 'a> {
-    /// Whether texts pass from here into the value that is followed.
-    pub(super) fn carries_text(&self) -> bool {
+    fn carries_text(&self) -> bool {
         self.gathering
             .as_ref()
             .is_none_or(|gathering| gathering.text)
+    }
+
+    /// What is made of the values that are met now: a name that is read again for something else is followed again.
+    pub(super) fn mode(&self) -> u32 {
+        self.gathering.as_ref().map_or(0, |gathering| {
+            let Gathering {
+                text,
+                plain,
+                told,
+                within,
+                ..
+            } = gathering;
+            u32::from(*text)
+                | u32::from(*plain) << 1
+                | u32::from(*told) << 2
+                | (*within).min(3) << 3
+        })
     }
 
     /// It goes on, and nobody follows.
@@ -185,40 +195,39 @@ impl<'a> Trace<'_, 'a> {
         self.source(Source::Unknown);
     }
 
+    /// A constant, or the parts of it that the reader takes.
     pub(super) fn constant(&mut self, value: &Value, wanted: &[Arc<str>]) {
         let Some(gathering) = self.gathering.as_mut().filter(|gathering| gathering.plain) else {
             return;
         };
-        let depth = gathering.depth;
-        parts_of(value, wanted, depth, &mut |part| {
-            gathering.source(Source::Constant(part.to_json()));
-        });
-    }
-
-    /// Follows the list that the value is an element of.
-    pub(super) fn element(&mut self, follow: impl FnOnce(&mut Self)) {
-        self.at_depth(self.depth() + 1, follow);
-    }
-
-    /// Follows an element where the list is made.
-    pub(super) fn listed(&mut self, follow: impl FnOnce(&mut Self)) {
-        self.at_depth(self.depth().saturating_sub(1), follow);
-    }
-
-    pub(super) fn depth(&self) -> usize {
-        self.gathering
-            .as_ref()
-            .map_or(0, |gathering| gathering.depth)
-    }
-
-    fn at_depth(&mut self, depth: usize, follow: impl FnOnce(&mut Self)) {
-        let before = self.depth();
-        if let Some(gathering) = &mut self.gathering {
-            gathering.depth = depth;
+        let mut open = vec![(value, wanted, gathering.within)];
+        while let Some((value, wanted, within)) = open.pop() {
+            match (value, wanted.split_first()) {
+                (Value::List(list), fields) if within > 0 || fields.is_some() => {
+                    let inner = within.saturating_sub(1);
+                    open.extend(list.iter().rev().map(|element| (element, wanted, inner)));
+                }
+                (_, Some((first, rest))) => {
+                    open.push((value.get(first).unwrap_or(&Value::Null), rest, within));
+                }
+                (_, None) => gathering.source(Source::Constant(value.to_json())),
+            }
         }
+    }
+
+    /// Follows a list of which the value is an element, or the elements of one.
+    pub(super) fn list(&mut self, of: ListOf, follow: impl FnOnce(&mut Self)) {
+        let Some(gathering) = &mut self.gathering else {
+            return follow(self);
+        };
+        let before = gathering.within;
+        gathering.within = match of {
+            ListOf::Value => before.saturating_add(1),
+            ListOf::Element => before.saturating_sub(1),
+        };
         follow(self);
         if let Some(gathering) = &mut self.gathering {
-            gathering.depth = before;
+            gathering.within = before;
         }
     }
 

@@ -20,7 +20,7 @@ use crate::sema::{
 use crate::source::Span;
 use crate::types::Signature;
 use crate::value::Key;
-use flow::Gathering;
+use flow::{Gathering, ListOf};
 
 pub use flow::{Flow, Ground, Part, Source, flow};
 pub(crate) use text::{gives_free_text, is_free_text};
@@ -102,7 +102,7 @@ struct Trace<'s, 'a> {
     through: Vec<(Span, Arc<str>)>,
     /// Variables of macros: the block, and the list whose elements they are.
     registers: Vec<(u16, Range<'a>)>,
-    seen: HashSet<(BlockId, u32, Vec<Arc<str>>, bool, usize)>,
+    seen: HashSet<(BlockId, u32, Vec<Arc<str>>, u32)>,
     left: usize,
 }
 
@@ -139,10 +139,9 @@ impl<'s, 'a> Trace<'s, 'a> {
             Op::Template(pieces) => self.joined(pieces.len() > 1, |trace| {
                 trace.nodes(block, pieces.iter().filter_map(Piece::value), &[]);
             }),
-            Op::List(elements) => {
-                let elements = elements.iter().map(|(node, _)| node);
-                self.listed(|trace| trace.nodes(block, elements, wanted));
-            }
+            Op::List(elements) => self.list(ListOf::Element, |trace| {
+                trace.nodes(block, elements.iter().map(|(node, _)| node), wanted);
+            }),
             Op::Coalesce(nodes) => self.nodes(block, nodes, wanted),
             Op::Map(entries) => self.entries(block, entries, wanted),
             Op::Path { base, links } => self.path(block, base, links, wanted.to_vec()),
@@ -227,7 +226,9 @@ impl<'s, 'a> Trace<'s, 'a> {
             .rev()
             .find(|(known, _)| *known == register);
         if let Some((_, range)) = known.copied() {
-            self.path(block, range.base, range.links, wanted.to_vec());
+            self.list(ListOf::Value, |trace| {
+                trace.path(block, range.base, range.links, wanted.to_vec());
+            });
         }
     }
 
@@ -276,7 +277,9 @@ impl<'s, 'a> Trace<'s, 'a> {
                     wanted.insert(0, name.into());
                     self.path(block, base, before, wanted);
                 } else {
-                    self.element(|trace| trace.path(block, base, before, wanted));
+                    self.list(ListOf::Value, |trace| {
+                        trace.path(block, base, before, wanted);
+                    });
                 }
                 self.decided(|trace| trace.node(block, index, &[]));
             }
@@ -322,7 +325,7 @@ impl<'s, 'a> Trace<'s, 'a> {
                 self.decided(|trace| trace.node(block, body, &[]));
             }
             MacroKind::Map if comprehension.second.is_none() => {
-                self.listed(|trace| trace.node(block, body, &wanted));
+                self.list(ListOf::Element, |trace| trace.node(block, body, &wanted));
             }
             MacroKind::Map
             | MacroKind::All
@@ -347,8 +350,7 @@ impl<'s, 'a> Trace<'s, 'a> {
         let Some(frame) = self.nesting.frame(block, place) else {
             return;
         };
-        let text = self.carries_text();
-        let key = (frame, place.slot, wanted.to_vec(), text, self.depth());
+        let key = (frame, place.slot, wanted.to_vec(), self.mode());
         if !self.seen.insert(key) {
             return;
         }
@@ -387,7 +389,9 @@ impl<'s, 'a> Trace<'s, 'a> {
         let kind = owner.step().map(|step| &step.kind);
         match kind {
             Some(StepKind::Each(each)) if each.body == frame && slot == 0 => {
-                self.element(|trace| trace.node(outer, &each.list.root, wanted));
+                self.list(ListOf::Value, |trace| {
+                    trace.node(outer, &each.list.root, wanted);
+                });
             }
             Some(StepKind::Repeat(repeat)) if repeat.body == frame && slot == 0 => {
                 self.node(outer, &repeat.initial.root, wanted);
@@ -407,14 +411,18 @@ impl<'s, 'a> Trace<'s, 'a> {
         match (&step.kind, wanted) {
             (StepKind::Call(call), _) => self.call(block, call, wanted),
             (StepKind::Each(each), [value, rest @ ..]) if each.settle && **value == *"value" => {
-                self.listed(|trace| trace.yields(each.body, rest));
+                self.list(ListOf::Element, |trace| trace.yields(each.body, rest));
             }
             (StepKind::Each(each), [_, ..]) if each.settle => {
                 self.computed(|trace| trace.yields(each.body, &[]));
             }
             (StepKind::Do(body), _) => self.yields(*body, wanted),
-            (StepKind::Each(each), _) => self.listed(|trace| trace.yields(each.body, wanted)),
-            (StepKind::Repeat(repeat), _) => self.listed(|trace| trace.yields(repeat.body, wanted)),
+            (StepKind::Each(each), _) => {
+                self.list(ListOf::Element, |trace| trace.yields(each.body, wanted));
+            }
+            (StepKind::Repeat(repeat), _) => {
+                self.list(ListOf::Element, |trace| trace.yields(repeat.body, wanted));
+            }
             (StepKind::Race(branches), _) => branches
                 .iter()
                 .for_each(|(_, body)| self.yields(*body, wanted)),

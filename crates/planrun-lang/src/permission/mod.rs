@@ -14,7 +14,7 @@ use url::Url;
 
 pub use paths::{PathResolver, ReachedProgram, local_path, reached_file};
 use pattern::{
-    HostPattern, ProgramPattern, ToolPattern, host_pattern, is_internal, path_globs,
+    HostPattern, ProgramPattern, ToolPattern, agent_names, host_pattern, is_internal, path_globs,
     program_pattern, tool_pattern,
 };
 
@@ -43,6 +43,8 @@ pub struct Grant {
     /// The tools that may be called, as `desk.find` or `desk.*`, by the plan and by everything that it starts. Without a list
     /// every tool may be.
     pub tools: Option<Vec<String>>,
+    /// The agents that may be called, by their namespaces, `*` for all. Without a list every agent may be.
+    pub agents: Option<Vec<String>>,
 }
 
 /// What may be reached: what every one of its grants allows, and nothing where there is none.
@@ -51,13 +53,15 @@ pub struct Permissions {
     grants: Vec<Compiled>,
     /// The lists of tools of those grants that have one.
     tools: Vec<Vec<ToolPattern>>,
+    /// The same of agents.
+    agents: Vec<BTreeSet<String>>,
 }
 
 /// A grant that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("allow.{setting}: `{pattern}` {problem}")]
 pub struct PermissionError {
-    /// `net`, `read`, `write`, `run`, `env` or `tools`.
+    /// `net`, `read`, `write`, `run`, `env`, `tools` or `agents`.
     pub setting: &'static str,
     pub pattern: String,
     pub problem: String,
@@ -125,9 +129,11 @@ impl Permissions {
             patterns.collect::<Result<_, _>>()
         };
         let tools = grant.tools.as_ref().map(patterns).transpose()?;
+        let agents = grant.agents.as_deref().map(agent_names).transpose()?;
         Ok(Self {
             grants: vec![compiled],
             tools: tools.into_iter().collect(),
+            agents: agents.into_iter().collect(),
         })
     }
 
@@ -139,6 +145,7 @@ impl Permissions {
         Self {
             grants: grants.filter(|_| has_both).cloned().collect(),
             tools: self.tools.iter().chain(&outer.tools).cloned().collect(),
+            agents: self.agents.iter().chain(&outer.agents).cloned().collect(),
         }
     }
 
@@ -272,10 +279,47 @@ impl Permissions {
         Err(denied("tools", &path, &what))
     }
 
+    /// Whether an agent may be called.
+    ///
+    /// # Errors
+    /// A denial that names what to allow.
+    pub fn agent(&self, namespace: &str) -> Result<(), Denial> {
+        let may = |names: &BTreeSet<String>| names.contains(namespace) || names.contains("*");
+        if self.agents.iter().all(may) {
+            return Ok(());
+        }
+        let what = format!("calling the agent {namespace} is not allowed");
+        Err(denied("agents", namespace, &what))
+    }
+
+    /// Whether a tool may be called, and where an agent answers, that one.
+    ///
+    /// # Errors
+    /// A denial that names what to allow.
+    pub fn call(&self, namespace: &str, name: &str, is_agent: bool) -> Result<(), Denial> {
+        self.tool(namespace, name)?;
+        if is_agent {
+            self.agent(namespace)?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is anything that may not be called.
+    #[must_use]
+    pub fn narrows_calls(&self) -> bool {
+        self.lists_tools() || self.lists_agents()
+    }
+
     /// Whether there are tools that may not be called.
     #[must_use]
     pub fn lists_tools(&self) -> bool {
         !self.tools.is_empty()
+    }
+
+    /// Whether there are agents that may not be called.
+    #[must_use]
+    pub fn lists_agents(&self) -> bool {
+        !self.agents.is_empty()
     }
 
     /// The environment variables that programs may see.
@@ -405,6 +449,39 @@ mod tests {
             };
             let error = Permissions::new(&grant, Path::new("/"), &FewFiles).unwrap_err();
             assert_eq!(error.setting, "tools", "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_agents_narrows_which_agents_may_be_called_and_nothing_else() {
+        let of = |agents: Option<&[&str]>| {
+            let agents = agents.map(list);
+            Grant {
+                agents,
+                ..Grant::default()
+            }
+        };
+        let of = |agents| permissions(&of(agents));
+        let narrow = of(Some(&["review"]));
+        assert!(narrow.lists_agents() && !narrow.lists_tools() && !of(None).lists_agents());
+        assert!(narrow.call("review", "send", true).is_ok());
+        assert!(narrow.call("painter", "send", false).is_ok());
+        assert_eq!(
+            narrow.call("painter", "send", true).unwrap_err().message,
+            "calling the agent painter is not allowed; to allow it write `allow { agents: [\"painter\"] }` in the plan"
+        );
+        assert!(of(None).call("painter", "send", true).is_ok());
+        assert!(of(Some(&["*"])).within(&narrow).agent("painter").is_err());
+        assert!(of(Some(&["*"])).within(&of(None)).agent("painter").is_ok());
+        assert!(of(Some(&[])).agent("review").is_err());
+        for wrong in ["", "review.*", "review.send"] {
+            let agents = Some(list(&[wrong]));
+            let grant = Grant {
+                agents,
+                ..Grant::default()
+            };
+            let error = Permissions::new(&grant, Path::new("/"), &FewFiles).unwrap_err();
+            assert_eq!(error.setting, "agents", "{wrong}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! The patterns of a grant: hosts with ports, words, and paths.
 
 use core::net::IpAddr;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -65,6 +66,21 @@ pub(super) fn tool_pattern(written: &str) -> Result<ToolPattern, PermissionError
             pattern: written.to_owned(),
             problem: "names no tool; write `desk.find`, `desk.*` for all of a namespace, or `*`"
                 .into(),
+        }),
+    }
+}
+
+/// `review`, `*`
+pub(super) fn agent_names(written: &[String]) -> Result<BTreeSet<String>, PermissionError> {
+    match written
+        .iter()
+        .find(|name| name.is_empty() || name.contains('.'))
+    {
+        None => Ok(written.iter().cloned().collect()),
+        Some(name) => Err(PermissionError {
+            setting: "agents",
+            pattern: name.clone(),
+            problem: "names no agent; write its namespace, such as `review`, or `*`".into(),
         }),
     }
 }

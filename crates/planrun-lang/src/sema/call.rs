@@ -41,6 +41,16 @@ pub(super) fn is_call(checker: &PlanChecker<'_>, expression: &ast::Expr) -> bool
     }
 }
 
+/// Whether a name that stands for nothing is called without arguments: where a call is wanted, its namespace is misspelt.
+fn calls_nobody(checker: &PlanChecker<'_>, expression: &ast::Expr) -> bool {
+    written_call(checker, expression).is_some_and(|written| {
+        let namespace = written
+            .namespace
+            .map(|(name, _)| checker.names.lookup(name));
+        matches!(namespace, Some(Lookup::Missing)) && written.arguments.is_empty()
+    })
+}
+
 /// Checks a call and tells the type of its result; nothing where it has been reported.
 pub(super) fn check_call(
     checker: &mut PlanChecker<'_>,
@@ -49,7 +59,7 @@ pub(super) fn check_call(
     if matches!(expression.kind, ast::ExprKind::Error) {
         return None;
     }
-    if !is_call(checker, expression) {
+    if !is_call(checker, expression) && !calls_nobody(checker, expression) {
         refuse_value(checker, expression);
         return None;
     }

@@ -203,7 +203,9 @@ where
         .filter(|near| near.certain || own(near.name))
         .map(|near| near.name);
     match (&mut diagnostic.fix, meant) {
-        (Some(fix), Some(meant)) if !shared.namespaces.contains_key(meant) => {
+        (Some(fix), Some(meant))
+            if !shared.infers_uses && !shared.namespaces.contains_key(meant) =>
+        {
             fix.edits.push(used(meant));
         }
         (_, Some(_)) => {}

@@ -135,6 +135,7 @@ impl Session<'_> {
             tools: &tools,
             namespaces: &uses.namespaces,
             first_use: uses.first,
+            infers_uses: file.is_short,
             damage,
         };
         let mut called = BTreeSet::new();
@@ -200,6 +201,9 @@ impl Session<'_> {
                         let alias = written.alias.as_ref().unwrap_or(&written.name);
                         let namespace = if tools.has_namespace(&written.name.text) {
                             Namespace::Tools(written.name.text.clone())
+                        } else if !item.is_written() {
+                            // It is reported wherever it is called.
+                            continue;
                         } else {
                             // A damaged `tool` item of the namespace has been reported.
                             let declaration = format!("tool {}.", quoted(&written.name.text));

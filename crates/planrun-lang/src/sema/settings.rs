@@ -117,10 +117,7 @@ impl SettingsReader<'_> {
                 "run" => allow.run = self.texts(value, setting),
                 "env" => allow.env = self.texts(value, setting),
                 "tools" => allow.tools = Some(self.texts(value, setting)),
-                "agents" => {
-                    self.dotted_names(value, setting);
-                    self.not_yet.push((value.span, "permissions for agents"));
-                }
+                "agents" => allow.agents = Some(self.texts(value, setting)),
                 _ => {}
             }
         }

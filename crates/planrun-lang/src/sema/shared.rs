@@ -17,6 +17,8 @@ pub(super) struct Shared<'a> {
     pub namespaces: &'a BTreeMap<Arc<str>, Namespace>,
     /// Where a missing `use` would be written.
     pub first_use: Span,
+    /// Whether what is called needs no `use`.
+    pub infers_uses: bool,
     /// What could not be read.
     pub damage: SpanIndex,
     /// How many conditions may stand around the statements and names of a plan, counted for each of them.

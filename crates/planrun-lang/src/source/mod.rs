@@ -4,6 +4,7 @@ mod line_index;
 mod span_index;
 
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 pub use line_index::{LineIndex, Position};
@@ -110,6 +111,15 @@ impl SourceFile {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether its name, in angle brackets behind that of its folder, is that of no file: the text was handed in to be used
+    /// once.
+    #[must_use]
+    pub fn is_handed_in(&self) -> bool {
+        let name = Path::new(&self.name).file_name().unwrap_or_default();
+        let name = name.to_string_lossy();
+        name.starts_with('<') && name.ends_with('>')
     }
 
     /// The whole text.

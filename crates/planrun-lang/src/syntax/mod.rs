@@ -14,6 +14,7 @@ pub mod precedence;
 pub mod print;
 mod scan;
 pub mod settings;
+mod short;
 pub mod spelling;
 mod stack;
 mod tree;
@@ -31,6 +32,7 @@ pub use large::map_parts;
 pub use lower::is_reserved;
 pub use print::{canonical, canonical_name, canonical_pattern, canonical_told, canonical_type};
 pub use scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH};
+pub use short::full_text;
 pub use stack::with_room;
 
 /// A file's tree with what its text made to report.
@@ -54,7 +56,11 @@ pub fn parse(source: &SourceFile) -> Parsed {
         return json::decode(source);
     }
     let scan = scan::scan(source.text());
-    let read = pieces::read(&scan).or_else(|| stack::with_room(scan.depth, || read_file(&scan)));
+    let read = if scan.is_short() {
+        stack::with_room(scan.depth, || short::read(&scan, source.is_handed_in()))
+    } else {
+        pieces::read(&scan).or_else(|| stack::with_room(scan.depth, || read_file(&scan)))
+    };
     let (file, mut diagnostics) =
         read.unwrap_or_else(|| (ast::File::default(), vec![no_room(source)]));
     clamp(&mut diagnostics, source.text());
@@ -78,6 +84,11 @@ fn read_file(scan: &Scan<'_>) -> (ast::File, Vec<Diagnostic>) {
             kind: DamageKind::Item,
         }),
     }
+    (file, explained(scan, lowering))
+}
+
+/// What was found in a text, with what is to say of the parts that could not be read.
+fn explained(scan: &Scan<'_>, lowering: Lowering<'_>) -> Vec<Diagnostic> {
     let mut diagnostics = lowering.diagnostics;
     let explained = explain::explain(scan, &lowering.damage, &lowering.reserved, &mut diagnostics);
     let known = |found: &&Diagnostic| {
@@ -89,7 +100,7 @@ fn read_file(scan: &Scan<'_>) -> (ast::File, Vec<Diagnostic>) {
             .filter(|found| !known(found))
             .cloned(),
     );
-    (file, diagnostics)
+    diagnostics
 }
 
 /// Whether the closing delimiter stands in a damaged text or directly behind one.

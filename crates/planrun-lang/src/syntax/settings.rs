@@ -103,6 +103,6 @@ settings! {
         "run": Takes::Texts, "A list of programs.";
         "env": Takes::Texts, "A list of variables.";
         "tools": Takes::Texts, "A list of tools, such as [\"desk.*\"]; without it every tool.";
-        "agents": Takes::Names, "A list of agents.";
+        "agents": Takes::Texts, "A list of agents, such as [\"review\"]; without it every agent.";
     }
 }

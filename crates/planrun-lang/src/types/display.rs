@@ -11,6 +11,7 @@ pub type TypeNames = HashMap<Type, String>;
 
 impl Type {
     /// The type as plans write it, with names in the place of its parts that have one.
+    #[must_use]
     pub fn named<'t>(&'t self, names: &'t TypeNames) -> impl Display + 't {
         Written {
             part: self,

@@ -77,7 +77,7 @@ pub enum Type {
     Union(Arc<[Type]>),
     /// `{ ok: true, value: T } | { ok: false, error: Error }`
     Result(Arc<Type>),
-    /// An error value: `class, message, step, attempt, retryable, retry_after, cause`.
+    /// An error value: `class, message, step, attempt, retryable, retry_after, details, cause`.
     Error,
 }
 

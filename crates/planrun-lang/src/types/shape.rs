@@ -90,6 +90,7 @@ pub fn error_object() -> Type {
         ("attempt", Type::Int, false),
         ("retryable", Type::Bool, true),
         ("retry_after", Type::Duration, false),
+        ("details", Type::Any, false),
         ("cause", Type::Error, false),
     ])
 }

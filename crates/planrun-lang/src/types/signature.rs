@@ -59,6 +59,8 @@ pub struct Signature {
     pub resource: Option<Arc<str>>,
     /// Whether it gives the time at which it is called, and so keeps its place among effects.
     pub reads_clock: bool,
+    /// Whether its namespace is an agent, which decides by itself what it does.
+    pub is_agent: bool,
     /// Where its answers say what a call has cost.
     pub usage: Option<Arc<UsagePaths>>,
     /// The JSON Schema of all arguments, for what types cannot carry.
@@ -115,6 +117,7 @@ impl Signature {
             key_ttl: None,
             resource: None,
             reads_clock: false,
+            is_agent: false,
             usage: None,
             input_schema: None,
             output_schema: None,

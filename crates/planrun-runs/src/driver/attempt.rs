@@ -147,20 +147,14 @@ struct Asked {
 /// The end of a call whose tool is nowhere.
 pub(super) fn unknown_place(tool: &str) -> CallError {
     let message = format!("nothing tells where `{tool}` is; name its app file in `planrun.yaml`");
-    CallError {
-        class: ErrorClass::Internal,
-        message,
-        sent: Sent::No,
-        retry_after: None,
-    }
+    CallError::new(ErrorClass::Internal, message, Sent::No)
 }
 
 /// The class of an attempt that took longer than its `timeout`.
 fn timed_out(limit: Duration) -> CallError {
-    CallError {
-        class: ErrorClass::Transient(Transient::Timeout),
-        message: format!("no answer within {}", short_duration(limit)),
-        sent: Sent::Maybe,
-        retry_after: None,
-    }
+    CallError::new(
+        ErrorClass::Transient(Transient::Timeout),
+        format!("no answer within {}", short_duration(limit)),
+        Sent::Maybe,
+    )
 }

@@ -121,10 +121,13 @@ impl Toolbox {
         let place = (&*self.host, &*self.root);
         let known = scope.catalog.tool(&signature.namespace, &signature.name);
         let required = RequiredPermission::of(signature, origin(known.is_some()), arguments, place);
-        let may = scope
-            .permissions
-            .tool(&signature.namespace, &signature.name);
-        may.ok()?;
+        let Signature {
+            namespace,
+            name,
+            is_agent,
+            ..
+        } = &**signature;
+        scope.permissions.call(namespace, name, *is_agent).ok()?;
         required.check(&scope.permissions).ok()?;
         Some(transport)
     }
@@ -160,7 +163,7 @@ impl Toolbox {
         let transport = match stand_in {
             // What may not be reached is not, whoever answers.
             Some(stand_in) => Some(held(stand_in.clone().over(tool))),
-            None if scope.permissions.lists_tools() => tool.map(held),
+            None if scope.permissions.narrows_calls() => tool.map(held),
             None => tool,
         };
         scope.called.insert(address, transport.clone());

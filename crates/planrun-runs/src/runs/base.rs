@@ -128,9 +128,10 @@ fn called(plan: &Plan) -> BTreeMap<String, Arc<Signature>> {
         .collect()
 }
 
-/// Whether a step has a result of its own that still stands.
+/// Whether a step has a result of its own that still stands. What verified a step or undid it belongs to its own run.
 fn is_kept(step: &StepReport) -> bool {
     step.status == StepState::Completed
+        && step.effect.is_some()
         && !step
             .attributes
             .iter()

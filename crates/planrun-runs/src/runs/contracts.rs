@@ -10,6 +10,7 @@ use planrun_lang::source::Span;
 use planrun_lang::types::Signature;
 use planrun_tools::contract::Lock;
 use planrun_tools::host::Pins;
+use planrun_tools::tools::Compared;
 
 use super::{CheckedPlan, Error};
 
@@ -31,11 +32,12 @@ impl CheckedPlan {
 
     /// Asks the servers behind the plan whether the contracts of the tools that it calls still are what the plan was checked
     /// against. A server that cannot be reached says nothing: the steps that call it fail. A run that is started
-    /// afterwards goes on with the same connections.
+    /// afterwards goes on with the same connections. Gives the servers that have not answered in time: their contracts are
+    /// compared when they are called.
     ///
     /// # Errors
     /// [`Error::Obstacles`] with a `contract-broken` for each tool whose contract is another one now.
-    pub async fn verify_contracts(&self) -> Result<(), Error> {
+    pub async fn verify_contracts(&self) -> Result<BTreeSet<Arc<str>>, Error> {
         let tools = self.asked.get_or_init(|| self.workspace.catalog(None));
         let mut calls: BTreeMap<String, (&Arc<Signature>, Span)> = BTreeMap::new();
         for plan in self.plan.with_called() {
@@ -52,11 +54,11 @@ impl CheckedPlan {
                 }
             }
         }
-        let broken = tools
-            .broken_contracts(calls.values().map(|(signature, _)| *signature))
+        let Compared { broken, late } = tools
+            .compare_contracts(calls.values().map(|(signature, _)| *signature))
             .await;
         if broken.is_empty() {
-            return Ok(());
+            return Ok(late);
         }
         tools.close().await;
         let finding = |(path, why): (String, String)| {

@@ -65,6 +65,36 @@ impl CheckedPlan {
             expires: None,
         })
     }
+
+    /// The grant that somebody has given for every run of this plan, where one of its latest runs has it, it covers all that
+    /// is needed and it is not out of date.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn standing_grant(
+        &self,
+        planrun: &Planrun,
+        needed: &Grant,
+    ) -> Result<Option<Grant>, Error> {
+        let journal = planrun.shared.journal_for_new_runs()?;
+        let filter = Filter {
+            plan: Some(self.plan.name.to_string()),
+            limit: Some(MAX_RUNS),
+            ..Filter::default()
+        };
+        let now = planrun.host().now();
+        let stands = |grant: &Grant| {
+            let is_valid = grant.expires.is_some_and(|expires| expires > now);
+            let covers = grant.plan == needed.plan && grant.calls == needed.calls;
+            grant.scope == GrantScope::Plan && is_valid && covers
+        };
+        for row in journal.runs(&filter)? {
+            if let Some(grant) = granted(&journal, &row.run)?.filter(stands) {
+                return Ok(Some(grant));
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// Whether a call is held against a grant: it changes something, and is not what verifies or undoes another one.
@@ -79,34 +109,6 @@ fn constant(argument: &Argument) -> Option<(Arc<str>, Json)> {
             Some((argument.name.clone(), value.clone()))
         }
         _ => None,
-    }
-}
-
-impl Planrun {
-    /// The grant that somebody has given for every run of a plan, where one of its latest runs has it, it covers all that is
-    /// needed and it is not out of date.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub fn standing_grant(&self, plan: &Plan, needed: &Grant) -> Result<Option<Grant>, Error> {
-        let journal = self.shared.journal_for_new_runs()?;
-        let filter = Filter {
-            plan: Some(plan.name.to_string()),
-            limit: Some(MAX_RUNS),
-            ..Filter::default()
-        };
-        let now = self.host().now();
-        let stands = |grant: &Grant| {
-            let is_valid = grant.expires.is_some_and(|expires| expires > now);
-            let covers = grant.plan == needed.plan && grant.calls == needed.calls;
-            grant.scope == GrantScope::Plan && is_valid && covers
-        };
-        for row in journal.runs(&filter)? {
-            if let Some(grant) = granted(&journal, &row.run)?.filter(stands) {
-                return Ok(Some(grant));
-            }
-        }
-        Ok(None)
     }
 }
 

@@ -96,7 +96,7 @@ pub use workspace::{Checked, CheckedPlan, Choice, Workspace, real_host};
 
 use planrun_tools::host::Host;
 use planrun_tools::project::{Location, check_own_folder, journal_file, make_own_folder};
-use planrun_tools::tools::Tool;
+use planrun_tools::tools::{ServerPool, Tool};
 
 use crate::journal::store::{Journal as JournalFile, MemoryStore, Settings, Store};
 
@@ -107,6 +107,8 @@ pub struct Planrun {
     own_tools: Arc<[Tool]>,
     /// Whether its plans are written by a model.
     confined: bool,
+    /// Where servers stay connected from one run to the next.
+    pool: Option<Arc<ServerPool>>,
 }
 
 struct Shared {
@@ -159,6 +161,7 @@ impl Planrun {
             }),
             own_tools: Arc::default(),
             confined: false,
+            pool: None,
         }
     }
 
@@ -169,6 +172,13 @@ impl Planrun {
     #[must_use]
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
         self.own_tools = self.own_tools.iter().cloned().chain(tools).collect();
+        self
+    }
+
+    /// The same with servers that stay connected from one run to the next, until the pool is closed.
+    #[must_use]
+    pub fn pooled(mut self, pool: Arc<ServerPool>) -> Self {
+        self.pool = Some(pool);
         self
     }
 
@@ -196,6 +206,7 @@ impl Planrun {
             }),
             own_tools: Arc::default(),
             confined: false,
+            pool: None,
         }
     }
 
@@ -225,7 +236,8 @@ impl Planrun {
     /// When the project's file cannot be used.
     pub fn workspace(&self) -> Result<Workspace, Error> {
         let Shared { host, location, .. } = &*self.shared;
-        let workspace = Workspace::with_tools(host.clone(), location, &self.own_tools)?;
+        let mut workspace = Workspace::with_tools(host.clone(), location, &self.own_tools)?;
+        workspace.project.pool.clone_from(&self.pool);
         Ok(if self.confined {
             workspace.confined()
         } else {

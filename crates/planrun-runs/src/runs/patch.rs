@@ -26,19 +26,17 @@ pub struct Patched {
     pub removed: Vec<String>,
 }
 
-impl Planrun {
+impl RecordedRun {
     /// A run that can be patched; the plan that stands in for its own has the same name.
     ///
     /// # Errors
     /// When there is no such run, or what was written of it cannot be used; [`Error::Ended`].
-    pub fn patchable(&self, run: &str) -> Result<RecordedRun, Error> {
-        let journal = self.shared.journal()?;
+    pub fn patchable(planrun: &Planrun, run: &str) -> Result<Self, Error> {
+        let journal = planrun.shared.journal()?;
         super::list::open(&journal, run)?;
-        self.recorded(run)
+        planrun.recorded(run)
     }
-}
 
-impl RecordedRun {
     /// Gives a run another text for what it has not started. What has started, and what that has read, stays as it is.
     ///
     /// # Errors

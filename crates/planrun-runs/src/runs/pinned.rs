@@ -21,6 +21,10 @@ use planrun_core::run::Approval;
 
 /// The document that a journal keeps of a run. Paths are relative to the folder of the project.
 #[derive(Debug, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent fact of the run"
+)]
 pub(super) struct Pinned {
     version: u32,
     /// The name of the plan's file, as the user wrote it.

@@ -21,6 +21,13 @@ impl PlanText {
         Self::from_bytes(name.to_owned(), text.as_bytes().to_vec())
     }
 
+    /// A text that is handed in to be run once, such as a model's: it has no file, and may be in short form. Files that it
+    /// uses are looked for in this folder.
+    #[must_use]
+    pub fn handed_in(folder: &Path, text: &str) -> Self {
+        Self::new(&folder.join("<plan>").to_string_lossy(), text)
+    }
+
     /// Reads a file. Bytes that are no plan text are a finding, not a failure.
     ///
     /// # Errors

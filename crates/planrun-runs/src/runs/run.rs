@@ -426,13 +426,14 @@ impl Job {
     pub(super) fn pinned(recorded: &RecordedRun) -> Result<Self, Error> {
         let (pinned, location) = (&recorded.pinned, recorded.planrun.location());
         let host = recorded.planrun.host().clone();
-        let workspace = Workspace::pinned(
+        let mut workspace = Workspace::pinned(
             host,
             location,
             pinned.has_project_file,
             pinned.pins(&location.folder),
             &recorded.planrun.own_tools,
         )?;
+        workspace.project.pool.clone_from(&recorded.planrun.pool);
         let workspace = if pinned.confined {
             workspace.confined()
         } else {
@@ -499,7 +500,7 @@ impl Job {
             &self.inputs,
             (self.mock, self.max_steps, self.strict),
         );
-        pinned.approval = self.approval.clone();
+        pinned.approval.clone_from(&self.approval);
         pinned.confined = workspace.is_confined;
         let new = NewRun {
             run: &self.run,

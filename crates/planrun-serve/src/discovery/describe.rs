@@ -55,14 +55,14 @@ impl Index {
 
     /// The nearest names: the one that is spelled nearly so, then what its words speak of.
     fn unknown(&self, name: &str) -> String {
-        let known = self.by_path.keys().map(String::as_str);
-        let known = known
-            .chain(self.plans.keys().map(AsRef::as_ref))
-            .chain(self.by_namespace.keys().map(AsRef::as_ref));
-        let mut near: Vec<String> = closest(name, known)
-            .map(str::to_owned)
-            .into_iter()
-            .collect();
+        let tools = self.by_path.keys().map(String::as_str);
+        let others = self.plans.keys().chain(self.by_namespace.keys());
+        let nearest = if name.contains('.') {
+            closest(name, tools)
+        } else {
+            closest(name, tools.chain(others.map(AsRef::as_ref)))
+        };
+        let mut near: Vec<String> = nearest.map(str::to_owned).into_iter().collect();
         for tool in self.words.find(name) {
             let path = if self.is_plan(tool) {
                 tool.name.to_string()

@@ -1,5 +1,7 @@
 //! One tool or plan on one line: its name, what it takes, what it changes, and the first sentence that is said of it.
 
+use std::fmt::Write as _;
+
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::sema::spelled_name;
 use planrun_lang::types::Signature;
@@ -14,15 +16,20 @@ const MEAN_TOKENS: usize = 35;
 /// Characters of a first sentence.
 const SENTENCE_CHARACTERS: usize = 100;
 /// Bytes of a name with its arguments, and of a first sentence: the wider ones where all lines together have room for them.
-const WIDTHS: [(usize, usize); 9] = [
+const WIDTHS: [(usize, usize); 14] = [
     (110, 300),
     (110, 130),
-    (100, 110),
-    (90, 90),
-    (80, 75),
-    (70, 60),
-    (60, 45),
-    (50, 24),
+    (100, 120),
+    (90, 110),
+    (85, 100),
+    (80, 90),
+    (75, 80),
+    (70, 70),
+    (65, 60),
+    (60, 50),
+    (55, 40),
+    (50, 30),
+    (40, 20),
     (0, 0),
 ];
 
@@ -64,13 +71,13 @@ impl<'t> Hit<'t> {
             let mark = if parameter.required { "" } else { "?" };
             let argument = format!("{comma}{}{mark}", spelled(&parameter.name));
             if line.len() + argument.len() > head {
-                line.push_str(&format!("{comma}… {} more", count - index));
+                let _ = write!(line, "{comma}… {} more", count - index);
                 break;
             }
             line.push_str(&argument);
         }
         let kind = if self.is_plan { " plan" } else { "" };
-        line.push_str(&format!("){kind} {}", tool.effect.name()));
+        let _ = write!(line, "){kind} {}", tool.effect.name());
         let room = bytes(LINE_TOKENS).saturating_sub(line.len() + 2);
         let said = cut(&self.said, said.min(room));
         if !said.is_empty() {
@@ -89,9 +96,9 @@ impl<'t> Hit<'t> {
     }
 }
 
-/// A line for each, as wide as all of them together may be.
-pub(super) fn lines(hits: &[Hit<'_>]) -> String {
-    let room = bytes(MEAN_TOKENS * hits.len());
+/// A line for each, as wide as all of them together may be, with what stands below them.
+pub(super) fn lines(hits: &[Hit<'_>], below: &str) -> String {
+    let room = bytes(MEAN_TOKENS * hits.len()).saturating_sub(below.len());
     let print = |width: (usize, usize)| -> String {
         let lines = hits.iter().map(|hit| hit.line(width) + "\n");
         lines.collect()
@@ -103,5 +110,5 @@ pub(super) fn lines(hits: &[Hit<'_>]) -> String {
             break;
         }
     }
-    text
+    text + below
 }

@@ -8,9 +8,9 @@ use planrun_lang::diag::{closest, code_named, codes};
 use crate::tokens::bytes;
 
 /// The guide, which is the whole language in few words: what `planrun explain --language` prints.
-const GUIDE: &str = include_str!("guide.md");
+pub(super) const GUIDE: &str = include_str!("guide.md");
 /// The reference, which is what users read.
-const REFERENCE: &str = include_str!("reference.md");
+pub(super) const REFERENCE: &str = include_str!("reference.md");
 /// Before the topics of the reference.
 const REFERENCE_TOPICS: &str = "reference/";
 /// What a page has at most.
@@ -19,13 +19,13 @@ const PAGE_TOKENS: usize = 600;
 const NEXT_BYTES: usize = 70;
 
 /// A part of a document, under one heading.
-struct Page {
+pub(super) struct Page {
     /// Such as `people`, and `people/2` where the section has several pages.
-    topic: String,
-    text: String,
+    pub(super) topic: String,
+    pub(super) text: String,
 }
 
-static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
+pub(super) static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
     let mut pages = cut_into_pages(GUIDE, "");
     pages.extend(cut_into_pages(REFERENCE, REFERENCE_TOPICS));
     pages
@@ -127,7 +127,7 @@ fn cut_into_pages(document: &str, prefix: &str) -> Vec<Page> {
 }
 
 /// A document, cut before its headings; those in code are none.
-fn sections(document: &str) -> Vec<String> {
+pub(super) fn sections(document: &str) -> Vec<String> {
     let (mut sections, mut in_code) = (Vec::<String>::new(), false);
     for line in document.lines() {
         in_code ^= line.starts_with("```");
@@ -229,6 +229,8 @@ fn pieces(block: &str, max: usize) -> Vec<String> {
             piece.push('\n');
         }
     }
-    pieces.iter_mut().for_each(|piece| piece.push_str(end));
+    for piece in &mut pieces {
+        piece.push_str(end);
+    }
     pieces
 }

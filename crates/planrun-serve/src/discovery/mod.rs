@@ -8,6 +8,8 @@ mod describe;
 mod hit;
 mod language;
 mod search;
+#[cfg(test)]
+mod tests;
 mod types;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
 //! Search: a line for each tool or plan that some words speak of, and never nothing.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use planrun_lang::diag::closest;
@@ -54,11 +55,11 @@ impl Index {
         let hits: Vec<Hit<'_>> = shown
             .map(|tool| Hit::new(tool, self.is_plan(tool)))
             .collect();
-        let text = lines(&hits);
-        match tools.len() - hits.len() {
-            0 => text,
-            more => format!("{text}… {more} more; narrow it or raise limit\n"),
-        }
+        let below = match tools.len() - hits.len() {
+            0 => String::new(),
+            more => format!("… {more} more; narrow it or raise limit\n"),
+        };
+        lines(&hits, &below)
     }
 
     fn unknown_namespace(&self, wanted: &str) -> String {
@@ -87,28 +88,16 @@ impl Index {
             };
             key(one).cmp(&key(other))
         });
-        let shown = known.iter().take(MAX_NAMESPACES);
-        let mut text: String = shown
-            .map(|(_, tools, name)| {
-                format!(
-                    "{}: {}\n",
-                    visible_line(&spelled(name)),
-                    counted(*tools, "tool")
-                )
-            })
-            .collect();
-        if let Some(more) = known
-            .len()
-            .checked_sub(MAX_NAMESPACES)
-            .filter(|more| *more > 0)
-        {
-            text.push_str(&format!("… {more} more namespaces\n"));
+        let mut text = String::new();
+        for (_, tools, name) in known.iter().take(MAX_NAMESPACES) {
+            let name = spelled(name);
+            let _ = writeln!(text, "{}: {}", visible_line(&name), counted(*tools, "tool"));
+        }
+        if known.len() > MAX_NAMESPACES {
+            let _ = writeln!(text, "… {} more namespaces", known.len() - MAX_NAMESPACES);
         }
         if !self.plans.is_empty() {
-            text.push_str(&format!(
-                "{PLANS}: {}\n",
-                counted(self.plans.len(), "saved plan")
-            ));
+            let _ = writeln!(text, "{PLANS}: {}", counted(self.plans.len(), "saved plan"));
         }
         if text.is_empty() {
             text.push_str("no tool and no saved plan: planrun.yaml names where tools come from\n");

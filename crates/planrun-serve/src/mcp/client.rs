@@ -1,8 +1,7 @@
 //! The client of one request, as the protocol shows it.
 
-use std::time::Instant;
-
 use async_trait::async_trait;
+use planrun_tools::host::runtime_now;
 use rmcp::RoleServer;
 use rmcp::model::{ElicitationCapability, ProgressNotificationParam, ProtocolVersion};
 use rmcp::service::RequestContext;
@@ -56,9 +55,9 @@ impl Client for McpClient {
         let Some(form) = form(question) else {
             return Said::Nothing;
         };
-        let asked_at = Instant::now();
+        let asked_at = runtime_now();
         match self.context.peer.create_elicitation(form).await {
-            Ok(answer) => said(question, answer.action, answer.content, asked_at.elapsed()),
+            Ok(answer) => said(question, &answer.action, answer.content, asked_at.elapsed()),
             Err(_) => Said::Nothing,
         }
     }

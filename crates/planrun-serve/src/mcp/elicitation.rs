@@ -95,7 +95,7 @@ fn property(field: &FormField) -> Option<Map<String, Json>> {
 /// What somebody has said to a form, after so long.
 pub(super) fn said(
     question: &PutQuestion,
-    action: ElicitationAction,
+    action: &ElicitationAction,
     content: Option<Json>,
     after: Duration,
 ) -> Said {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -104,7 +104,7 @@ impl HttpServer {
 /// Refuses requests without the token.
 async fn authorized(State(token): State<Arc<str>>, request: Request, next: Next) -> Response {
     let given = request.headers().get(AUTHORIZATION);
-    let given = given.map(|value| value.as_bytes()).unwrap_or_default();
+    let given = given.map(HeaderValue::as_bytes).unwrap_or_default();
     if is_same(given, token.as_bytes()) {
         next.run(request).await
     } else {

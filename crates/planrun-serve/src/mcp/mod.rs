@@ -50,7 +50,7 @@ impl Server {
     /// # Errors
     /// When the client says nothing that the protocol begins with.
     pub async fn serve_stdio(self) -> io::Result<()> {
-        self.serve_over(stdio()).await
+        Box::pin(self.serve_over(stdio())).await
     }
 
     /// The same over any pair of streams.
@@ -62,9 +62,11 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
+        let mode = self.mode.clone();
         let running = self.serve(streams).await.map_err(io::Error::other)?;
-        running.waiting().await.map_err(io::Error::other)?;
-        Ok(())
+        let served = running.waiting().await;
+        mode.close().await;
+        served.map(drop).map_err(io::Error::other)
     }
 }
 
@@ -168,9 +170,9 @@ impl ServerHandler for Server {
         loop {
             tokio::select! {
                 () = subscription.cancelled() => return Ok(()),
-                changed = changes.changed() => {
+                news = changes.changed() => {
                     let told = subscription.sink().notify_tool_list_changed().await;
-                    if changed.is_err() || told.is_err() {
+                    if news.is_err() || told.is_err() {
                         return Ok(());
                     }
                 }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use planrun_runs::runs::Planrun;
+use planrun_tools::host::random_hex;
 use planrun_tools::project::{check_own_folder, journal_file, make_own_folder};
 use rmcp::model::{ElicitResult, InputResponses, RequestStateCodec, SealOptions};
 use serde::{Deserialize, Serialize};
@@ -85,7 +86,7 @@ impl Carried {
         };
         let after = milliseconds(now).saturating_sub(self.asked_at);
         let after = Duration::from_millis(after);
-        said(question, answer.action, answer.content, after)
+        said(question, &answer.action, answer.content, after)
     }
 }
 
@@ -102,7 +103,7 @@ fn key(planrun: &Planrun) -> String {
     {
         return key;
     }
-    let key: String = (0..4).map(|_| format!("{:016x}", host.random())).collect();
+    let key = random_hex(&**host, 4);
     if check_own_folder(&**host, folder).is_ok() && make_own_folder(&**host, folder).is_ok() {
         // One of this process is as good until it ends.
         let _ = host.write_private_file(&file, key.as_bytes());

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
-use super::Reply;
+use super::reply::Reply;
 
 /// The arguments that have not been read yet.
 pub(super) struct Arguments(Map<String, Json>);

@@ -29,6 +29,7 @@ pub struct Definition {
 
 /// What a tool does, for clients that decide by it whether they ask first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "the protocol has four hints")]
 pub struct Hints {
     pub read_only: bool,
     pub destructive: bool,
@@ -78,49 +79,59 @@ impl Hints {
 /// The six tools, in their order.
 #[must_use]
 pub fn definitions() -> [Definition; 6] {
-    let plan = "a plan, its statements alone, or plan:NAME of a saved one";
-    let max = json!({ "type": "integer", "description": "tokens of the result, 4000 if absent, at most 10000" });
+    let number = || json!({ "type": "integer" });
+    let string = || json!({ "type": "string" });
+    let object = || json!({ "type": "object" });
     [
         define(
             "search",
-            "Finds tools and saved plans by plain words: a line each.",
-            json!({ "query": text("what it should do"), "ns": text("only this namespace"), "limit": { "type": "integer" } }),
+            "Finds tools and saved plans by plain words.",
+            json!({ "query": string(), "ns": string(), "limit": number() }),
             &["query"],
             Hints::KNOWN,
         ),
         define(
             "describe",
-            "Contracts of tools, lines of a namespace, or pages of the language (`language`, `language/TOPIC`).",
-            json!({ "names": { "type": "array", "items": { "type": "string" } }, "full": { "type": "boolean" } }),
+            "Contracts of tools, a namespace, or a page: `language`, `language/TOPIC`.",
+            json!({ "names": { "type": "array", "items": string() }, "full": { "type": "boolean" } }),
             &["names"],
             Hints::KNOWN,
         ),
         define(
             "read",
-            "Runs a plan that changes nothing, and refuses any other. The language: see `run`.",
-            json!({ "plan": text(plan), "inputs": { "type": "object" }, "max_tokens": max }),
+            "As `run`, for plans that change nothing; refuses others.",
+            json!({ "plan": string(), "inputs": object(), "max_tokens": number() }),
             &["plan"],
             Hints::READS,
         ),
         define(
             "run",
             CARD,
-            json!({ "plan": text(plan), "inputs": { "type": "object" }, "base": text("a failed run to repair: what it did is not done again"), "max_tokens": max }),
+            json!({
+                "plan": text("a plan, its statements alone, or plan:NAME"),
+                "inputs": object(),
+                "base": text("a failed run to repair"),
+                "max_tokens": number(),
+            }),
             &["plan"],
             Hints::CHANGES,
         ),
         define(
             "runs",
-            "The latest runs; of one (`id`) its state, waiting up to `wait_s`; of its reply the part at `path`, from item or \
-             character `from`.",
-            json!({ "id": text("a run"), "wait_s": { "type": "integer", "maximum": 45 }, "path": text("a JSON pointer into the reply"), "from": { "type": "integer" } }),
+            "The latest runs, or one: waits, and gives the part of its reply at a JSON pointer.",
+            json!({
+                "id": string(),
+                "wait_s": { "type": "integer", "maximum": 45 },
+                "path": string(),
+                "from": number(),
+            }),
             &[],
             Hints::KNOWN,
         ),
         define(
             "save",
-            "Keeps a plan in the project: it becomes a tool. Never overwrites another.",
-            json!({ "name": text("its name"), "plan": text("the plan") }),
+            "Keeps a plan, which becomes a tool.",
+            json!({ "name": string(), "plan": string() }),
             &["name", "plan"],
             Hints::SAVES,
         ),
@@ -144,7 +155,6 @@ fn define(
     if !required.is_empty() {
         input.insert("required".to_owned(), json!(required));
     }
-    input.insert("additionalProperties".to_owned(), false.into());
     Definition {
         name: name.to_owned(),
         title: format!("planrun: {name}"),
@@ -179,5 +189,69 @@ pub fn of_plan(plan: &Signature) -> Definition {
         input: object(plan.arguments_schema()).unwrap_or_default(),
         output,
         hints: Hints::of(plan.effect),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use planrun_lang::types::{Parameter, Type};
+
+    use super::*;
+    use crate::tokens::tokens;
+
+    /// What a model reads of a tool.
+    fn text_of(one: &Definition) -> String {
+        json!({ "name": one.name, "description": one.description, "inputSchema": one.input })
+            .to_string()
+    }
+
+    #[test]
+    fn all_definitions_together_are_small_and_say_what_they_say() {
+        let texts = definitions().map(|one| text_of(&one));
+        let all: usize = texts.iter().map(|text| tokens(text)).sum();
+        assert!(all <= 1_000, "{all} tokens");
+        for one in definitions() {
+            assert!(one.description.chars().count() <= 2_000, "{}", one.name);
+        }
+        assert!(INSTRUCTIONS.chars().count() <= 2_000);
+        insta::assert_snapshot!("definitions", format!("{INSTRUCTIONS}\n\n{}", texts.join("\n")));
+    }
+
+    #[test]
+    fn a_saved_plan_is_annotated_by_what_it_does() {
+        let hints = |effect| {
+            let plan = Signature {
+                effect,
+                ..Signature::unknown("plans".into(), "tidy".into())
+            };
+            let hints = of_plan(&plan).hints;
+            (hints.read_only, hints.destructive, hints.idempotent, hints.open_world)
+        };
+        assert_eq!(hints(Effect::Pure), (true, false, true, false));
+        assert_eq!(hints(Effect::Read), (true, false, true, true));
+        assert_eq!(hints(Effect::Idempotent), (false, true, true, true));
+        assert_eq!(hints(Effect::Irreversible), (false, true, false, true));
+    }
+
+    #[test]
+    fn a_saved_plan_has_the_schemas_of_its_inputs_and_of_a_reply_that_is_an_object() {
+        let input = Parameter {
+            name: "id".into(),
+            ty: Type::Int,
+            required: true,
+            description: None,
+            schema: None,
+            default: None,
+        };
+        let mut plan = Signature {
+            parameters: vec![input],
+            returns: Type::Int,
+            ..Signature::unknown("plans".into(), "tidy".into())
+        };
+        let definition = of_plan(&plan);
+        assert_eq!(definition.input["required"], json!(["id"]));
+        assert_eq!(definition.output, None);
+        plan.returns = planrun_lang::types::error_object();
+        assert!(of_plan(&plan).output.is_some());
     }
 }

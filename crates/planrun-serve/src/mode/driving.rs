@@ -56,8 +56,8 @@ impl Drives {
         let drives = self.clone();
         tokio::spawn(async move {
             let mut watcher = Watcher { sender };
-            let driven = run.drive(&mut watcher).await;
-            let rest = driven
+            let rest = run.drive(&mut watcher).await;
+            let rest = rest
                 .map(|driven| driven.outcome)
                 .map_err(|error| error.to_string());
             // Who asks from now on reads the journal.

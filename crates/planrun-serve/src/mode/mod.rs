@@ -7,16 +7,19 @@ mod approval;
 mod arguments;
 mod definitions;
 mod driving;
+mod reply;
 mod run;
 mod runs;
+mod save;
 mod saved;
+mod snapshot;
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use planrun_lang::diag::closest;
-use planrun_lang::types::Signature;
 use planrun_runs::runs::{Error, Planrun};
+use planrun_tools::tools::ServerPool;
 use serde_json::{Map, Value as Json};
 use tokio::sync::watch;
 
@@ -24,9 +27,10 @@ pub use definitions::{Definition, Hints, INSTRUCTIONS, definitions};
 
 use self::arguments::Arguments;
 use self::driving::Drives;
-use self::saved::SavedPlans;
+pub use self::reply::Reply;
+use self::saved::is_tool_name;
+use self::snapshot::Snapshot;
 use crate::asking::{Client, PutQuestion, Said};
-use crate::discovery::Index;
 use crate::page::{Answers, Pages};
 
 /// How long a call waits for a run.
@@ -39,19 +43,12 @@ pub struct PlanMode {
     planrun: Planrun,
     drives: Drives,
     pages: Arc<Pages>,
+    /// The servers that runs call.
+    pool: Arc<ServerPool>,
+    /// What the project offered when that was last looked at.
+    snapshot: Mutex<Option<Arc<Snapshot>>>,
     /// Counts how often the list of tools has changed.
     changed: watch::Sender<u64>,
-}
-
-/// The answer to a call.
-#[derive(Clone, Debug)]
-pub enum Reply {
-    /// A text for the model, and the same as a value where there is one.
-    Told { text: String, value: Option<Json> },
-    /// Why nothing came of it, in words that say what to do.
-    Failed(String),
-    /// Somebody has to be asked, by a client that makes the call again with the answer.
-    Asks(Box<PutQuestion>),
 }
 
 /// A call of a tool.
@@ -61,41 +58,18 @@ pub struct Call<'a> {
     pub client: Arc<dyn Client>,
 }
 
-impl Reply {
-    fn text(text: impl Into<String>) -> Self {
-        Self::Told {
-            text: text.into(),
-            value: None,
-        }
-    }
-}
-
-impl From<Error> for Reply {
-    fn from(error: Error) -> Self {
-        Self::Failed(match error {
-            Error::Findings(reports) => crate::report::findings(&reports),
-            Error::Obstacles(report) | Error::NotYet(report) => {
-                crate::report::findings(std::slice::from_ref(&*report))
-            }
-            Error::RepeatsEffects { run, steps } => format!(
-                "Nothing was called. Steps above those that you have changed read something else now, so effects of {run} \
-                 would be done again: {}. Keep these steps as they were.",
-                steps.join(", ")
-            ),
-            other => format!("Nothing was called: {other}"),
-        })
-    }
-}
-
 impl PlanMode {
     /// Plan mode over a project. Plans of models are confined, whatever the value that is handed in says.
     #[must_use]
     pub fn new(planrun: Planrun) -> Arc<Self> {
-        let planrun = planrun.confined();
+        let pool = Arc::new(ServerPool::default());
+        let planrun = planrun.confined().pooled(pool.clone());
         Arc::new_cyclic(|mode: &Weak<Self>| Self {
             drives: Drives::new(planrun.clone()),
             pages: Pages::new(mode.clone(), planrun.host().clone()),
             planrun,
+            pool,
+            snapshot: Mutex::default(),
             changed: watch::Sender::new(0),
         })
     }
@@ -103,6 +77,11 @@ impl PlanMode {
     #[must_use]
     pub fn planrun(&self) -> &Planrun {
         &self.planrun
+    }
+
+    /// Lets go of the servers that runs have called.
+    pub async fn close(&self) {
+        self.pool.close().await;
     }
 
     /// Fires whenever the list of tools has changed.
@@ -116,12 +95,14 @@ impl PlanMode {
     pub fn tools(&self) -> Vec<Definition> {
         let own = definitions();
         let is_own = |name: &str| own.iter().any(|one| one.name == name);
-        let saved = SavedPlans::of(&self.planrun);
-        let plans = saved.contracts().filter(|plan| is_tool_name(&plan.name));
+        let Ok(snapshot) = self.snapshot() else {
+            return own.into();
+        };
+        let plans = snapshot.saved.contracts();
         let plans: Vec<Definition> = plans
-            .filter(|plan| !is_own(&plan.name))
+            .filter(|plan| is_tool_name(&plan.name) && !is_own(&plan.name))
             .take(MAX_PLAN_TOOLS)
-            .map(definitions::of_plan)
+            .map(|plan| definitions::of_plan(plan))
             .collect();
         own.into_iter().chain(plans).collect()
     }
@@ -151,8 +132,9 @@ impl PlanMode {
         let namespace: Option<String> = arguments.optional("ns")?;
         let limit: Option<usize> = arguments.optional("limit")?;
         arguments.done()?;
-        let index = self.index()?;
-        let text = index.search(&query, namespace.as_deref(), limit.unwrap_or(10));
+        let limit = limit.unwrap_or(10);
+        let snapshot = self.snapshot()?;
+        let text = snapshot.index.search(&query, namespace.as_deref(), limit);
         Ok(Reply::text(text))
     }
 
@@ -160,15 +142,26 @@ impl PlanMode {
         let names: Vec<String> = arguments.required("names")?;
         let full: Option<bool> = arguments.optional("full")?;
         arguments.done()?;
-        let text = self.index()?.describe(&names, full.unwrap_or_default());
+        let snapshot = self.snapshot()?;
+        let text = snapshot.index.describe(&names, full.unwrap_or_default());
         Ok(Reply::text(text))
     }
 
-    fn index(&self) -> Result<Index, Reply> {
-        let workspace = self.planrun.workspace()?;
-        let tools: Vec<Arc<Signature>> = workspace.catalog(None).signatures().cloned().collect();
-        let saved = SavedPlans::of(&self.planrun);
-        Ok(Index::new(tools, saved.into_contracts()))
+    /// What the project offers, as its files are now.
+    fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
+        let mut known = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_current = |known: &&Arc<Snapshot>| known.is_current(&**self.planrun.host());
+        if let Some(current) = known.as_ref().filter(is_current) {
+            return Ok(current.clone());
+        }
+        let snapshot = Arc::new(Snapshot::of(&self.planrun)?);
+        *known = Some(snapshot.clone());
+        Ok(snapshot)
+    }
+
+    /// The project is read again when somebody next asks.
+    fn forget(&self) {
+        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// A call of something that is none of the six: a saved plan, or a tool that only plans can call.
@@ -178,7 +171,7 @@ impl PlanMode {
         inputs: Map<String, Json>,
         client: Arc<dyn Client>,
     ) -> Result<Reply, Reply> {
-        if SavedPlans::of(&self.planrun).text(name).is_some() {
+        if self.snapshot()?.saved.text(name).is_some() {
             let plan = format!("{}{name}", saved::PREFIX);
             let how = run::How {
                 is_tool: true,
@@ -217,10 +210,4 @@ impl Answers for PlanMode {
         let recorded = self.planrun.recorded(run).ok()?;
         Some(recorded.text().to_owned())
     }
-}
-
-/// Whether clients take it as the name of a tool.
-fn is_tool_name(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    (1..=64).contains(&name.len()) && name.bytes().all(is_plain)
 }

@@ -7,16 +7,18 @@ use planrun_core::journal::Given;
 use planrun_core::run::Outcome;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::RunState;
+use planrun_lang::value::Value;
 use planrun_runs::runs::{
     Addressee, CheckedPlan, ErrorKind, InputReader, PlanText, RunOptions, new_run_id,
 };
+use planrun_tools::host::runtime_now;
 use serde_json::{Map, Value as Json};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::approval::approval;
 use super::arguments::Arguments;
 use super::driving::Standing;
-use super::saved::{PREFIX, SavedPlans};
+use super::saved::PREFIX;
 use super::{Call, MAX_WAIT, PlanMode, Reply, definitions};
 use crate::asking::{Asks, Client, PutQuestion, Said};
 use crate::report;
@@ -26,8 +28,6 @@ use crate::tokens::cut;
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often a client is told how far a run has come.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-/// The name under which a plan is checked that stands in no file.
-const NAME: &str = "request.plan";
 /// Bytes of the name of a client.
 const CLIENT_BYTES: usize = 40;
 
@@ -98,18 +98,13 @@ impl PlanMode {
     /// The only plan of a text, or of a saved file, without errors.
     pub(super) fn checked(&self, text: &str) -> Result<CheckedPlan, Reply> {
         let text = match text.trim().strip_prefix(PREFIX) {
-            Some(name) => SavedPlans::of(&self.planrun)
-                .text(name.trim())
-                .ok_or_else(|| {
-                    let name = visible_line(name);
-                    Reply::Failed(format!(
-                        "Nothing was called: there is no saved plan `{name}`; `search` finds them."
-                    ))
-                })?,
-            None => {
-                let name = self.planrun.location().folder.join(NAME);
-                PlanText::new(&name.to_string_lossy(), text)
-            }
+            Some(name) => self.snapshot()?.saved.text(name.trim()).ok_or_else(|| {
+                let name = visible_line(name);
+                Reply::Failed(format!(
+                    "Nothing was called: there is no saved plan `{name}`; `search` finds them."
+                ))
+            })?,
+            None => PlanText::handed_in(&self.planrun.location().folder, text),
         };
         Ok(self.planrun.check(text)?.plan(None)?)
     }
@@ -146,7 +141,7 @@ impl PlanMode {
         let run = new_run_id(&**self.planrun.host());
         let approval = match grant {
             Some(grant) => {
-                let standing = self.planrun.standing_grant(&plan.plan, &grant)?;
+                let standing = plan.standing_grant(&self.planrun, &grant)?;
                 let grant = standing.unwrap_or(grant);
                 Some(approval(&run, &plan.plan, &bounds, grant))
             }
@@ -161,7 +156,7 @@ impl PlanMode {
         let started = self.planrun.start(&plan, inputs, options)?;
         self.drives.begin(started);
         let attendance = Attendance {
-            until: Instant::now() + MAX_WAIT,
+            until: runtime_now() + MAX_WAIT,
             max_tokens: how.max_tokens,
             is_tool: how.is_tool,
             is_patient: false,
@@ -196,7 +191,7 @@ impl PlanMode {
             }
             let open = self.planrun.questions(run)?.questions().into_iter().next();
             let Some((path, question)) = open else {
-                if Instant::now() >= how.until {
+                if runtime_now() >= how.until {
                     return Ok(Reply::text(self.goes_on(run)));
                 }
                 if summary.driven {
@@ -214,7 +209,7 @@ impl PlanMode {
                     put.push(path);
                     self.put(&question, &client, how.until).await;
                 }
-                _ if how.is_patient && Instant::now() < how.until => sleep(POLL_INTERVAL).await,
+                _ if how.is_patient && runtime_now() < how.until => sleep(POLL_INTERVAL).await,
                 Asks::Now | Asks::Again | Asks::Never => {
                     return Ok(self.unanswered(&question).await);
                 }
@@ -258,14 +253,14 @@ impl PlanMode {
         client: &dyn Client,
         until: Instant,
     ) -> Option<Arc<Result<Outcome, String>>> {
-        let mut told_at = Instant::now();
+        let mut told_at = runtime_now();
         loop {
             let (goes, path) = match &*standing.borrow_and_update() {
                 Standing::Rests(rest) => return Some(rest.clone()),
                 Standing::Goes { steps, path } => (*steps, path.clone()),
             };
             if told_at.elapsed() >= PROGRESS_INTERVAL && goes > 0 {
-                told_at = Instant::now();
+                told_at = runtime_now();
                 client.progress(goes, &visible_line(&path)).await;
             }
             tokio::select! {
@@ -350,7 +345,7 @@ impl PlanMode {
         let is_tool = own.iter().all(|one| one.name != call.tool);
         let max_tokens = call.arguments.get("max_tokens").and_then(Json::as_u64);
         let attendance = Attendance {
-            until: Instant::now() + MAX_WAIT,
+            until: runtime_now() + MAX_WAIT,
             max_tokens: max_tokens
                 .and_then(|max| usize::try_from(max).ok())
                 .filter(|_| !is_tool),
@@ -415,11 +410,28 @@ fn told(outcome: &Outcome, how: Attendance) -> Reply {
     if outcome.state != RunState::Completed {
         return Reply::Failed(report::failure(outcome));
     }
+    if how.is_tool {
+        return result_of_tool(outcome);
+    }
     let text = report::success(outcome, how.max_tokens);
-    let value = if how.is_tool {
-        outcome.shown_reply().map(|reply| reply.to_json())
-    } else {
-        serde_json::from_str(&text).ok()
-    };
+    let value = serde_json::from_str(&text).ok();
     Reply::Told { text, value }
+}
+
+/// The reply of a saved plan, as its tool declares it: whole or not at all.
+fn result_of_tool(outcome: &Outcome) -> Reply {
+    let reply = outcome.shown_reply().unwrap_or(Value::Null).to_json();
+    let shortened = report::shorten(&reply, Some(report::MAX_RESULT_TOKENS));
+    if shortened.cuts.is_empty() {
+        let text = reply.to_string();
+        let value = Some(reply);
+        return Reply::Told { text, value };
+    }
+    let (run, pages) = (&outcome.run, shortened.cuts);
+    let places: Vec<&str> = pages.iter().take(5).map(|cut| &*cut.path).collect();
+    Reply::Failed(format!(
+        "run {run} completed, and its reply is too large for one result: runs(id: \"{run}\", path: \"…\") gives it in parts, \
+         such as of {}",
+        places.join(", ")
+    ))
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_lang::diag::render::visible_line;
-use planrun_runs::runs::RunFilter;
-use tokio::time::Instant;
+use planrun_runs::journal::store::JournalError;
+use planrun_runs::runs::{Error, RunFilter};
+use planrun_tools::host::runtime_now;
 
 use super::arguments::Arguments;
 use super::run::Attendance;
@@ -37,7 +38,7 @@ impl PlanMode {
         }
         let wait = Duration::from_secs(seconds.unwrap_or_default()).min(MAX_WAIT);
         let attendance = Attendance {
-            until: Instant::now() + wait,
+            until: runtime_now() + wait,
             max_tokens: None,
             is_tool: false,
             is_patient: true,
@@ -52,7 +53,12 @@ impl PlanMode {
             ..RunFilter::default()
         };
         let mut text = String::new();
-        for run in self.planrun.list(&filter)? {
+        let runs = match self.planrun.list(&filter) {
+            // Nothing was run here yet.
+            Err(Error::Journal(JournalError::Absent { .. })) => Vec::new(),
+            runs => runs?,
+        };
+        for run in runs {
             let _ = writeln!(
                 text,
                 "{} {} {}",

@@ -81,27 +81,19 @@ fn entry(question: &PutQuestion, field: &FormField) -> String {
         .prefill(field)
         .map(|value| shown(&field.written(value)));
     let stands = stands.unwrap_or_default();
-    let control = match &field.options {
-        Some(options) => {
-            let mut control = format!("<select name=\"{name}\">");
-            for option in options {
-                let text = shown(option);
-                let selected = if text == stands { " selected" } else { "" };
-                let text = escaped(&text);
-                let _ = write!(
-                    control,
-                    "<option value=\"{text}\"{selected}>{text}</option>"
-                );
-            }
-            control + "</select>"
-        }
-        None => {
-            let kind = if field.secret { "password" } else { "text" };
-            format!(
-                "<input type=\"{kind}\" name=\"{name}\" value=\"{}\" autocomplete=\"off\">",
-                escaped(&stands)
-            )
-        }
+    let control = if let Some(options) = &field.options {
+        let options = options.iter().map(|option| {
+            let text = shown(option);
+            let selected = if text == stands { " selected" } else { "" };
+            let text = escaped(&text);
+            format!("<option value=\"{text}\"{selected}>{text}</option>")
+        });
+        let options: Vec<String> = options.collect();
+        format!("<select name=\"{name}\">{}</select>", options.join(""))
+    } else {
+        let kind = if field.secret { "password" } else { "text" };
+        let stands = escaped(&stands);
+        format!("<input type=\"{kind}\" name=\"{name}\" value=\"{stands}\" autocomplete=\"off\">")
     };
     format!(
         "<label>{} <small>{}</small>{control}</label>",

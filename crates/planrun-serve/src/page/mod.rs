@@ -19,7 +19,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use planrun_tools::host::Host;
+use planrun_tools::host::{Host, random_hex};
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 
@@ -93,7 +93,7 @@ impl Pages {
         if let Some((token, _)) = known {
             return Some(address(authority, token));
         }
-        let token = format!("{:016x}{:016x}", self.host.random(), self.host.random());
+        let token = random_hex(&*self.host, 2);
         open.last += 1;
         let last = open.last;
         open.questions
@@ -178,9 +178,9 @@ async fn answer(
     let Some((question, answers)) = pages.question(&token).zip(pages.answers.upgrade()) else {
         return page(StatusCode::NOT_FOUND, &html::notice(html::GONE));
     };
-    let taken = form::read(&question, &body)
+    let answered = form::read(&question, &body)
         .and_then(|value| answers.take(&question, Said::Answer(value), "page"));
-    match taken {
+    match answered {
         Ok(()) => {
             pages.open().questions.retain(|_, (own, _)| *own != token);
             page(StatusCode::OK, &html::notice(html::TAKEN))

@@ -153,7 +153,7 @@ mod tests {
                 Span::at(index),
                 "x\u{202e}\n".repeat(1 + index * 7),
             );
-            if index % 2 == 0 {
+            if index.is_multiple_of(2) {
                 found.severity = Severity::Note;
             }
             found

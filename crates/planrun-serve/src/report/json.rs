@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use planrun_lang::diag::render::is_hidden;
 use serde::Serialize;
-use serde_json::Serializer;
 use serde_json::ser::Formatter;
+use serde_json::{Serializer, Value as Json};
 
 /// Writes hidden characters as escapes, which mean the same.
 struct Visible;
@@ -31,26 +31,6 @@ impl Formatter for Visible {
     }
 }
 
-/// Counts what is written, up to a limit.
-struct Counted {
-    bytes: usize,
-    limit: usize,
-}
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.bytes += bytes.len();
-        if self.bytes > self.limit {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// The JSON of a value.
 pub(super) fn text(value: &impl Serialize) -> String {
     let mut bytes = Vec::new();
@@ -60,10 +40,42 @@ pub(super) fn text(value: &impl Serialize) -> String {
 }
 
 /// How many bytes the JSON of a value has; nothing where these are more than `limit`, which takes no longer the more there are.
-pub(super) fn length(value: &impl Serialize, limit: usize) -> Option<usize> {
-    let mut counted = Counted { bytes: 0, limit };
-    let written = value.serialize(&mut Serializer::with_formatter(&mut counted, Visible));
-    written.is_ok().then_some(counted.bytes)
+pub(super) fn length(value: &Json, limit: usize) -> Option<usize> {
+    // Brackets, and a comma or colon behind each part but the last one.
+    let around = |parts: usize| 2 + parts.saturating_sub(1);
+    let bytes = match value {
+        Json::Null => 4,
+        Json::Bool(truth) => 5 - usize::from(*truth),
+        Json::Number(number) => number.as_str().len(),
+        Json::String(text) => text_length(text, limit)?,
+        Json::Array(elements) => {
+            let mut all = around(elements.len());
+            for element in elements {
+                all += length(element, limit.checked_sub(all)?)?;
+            }
+            all
+        }
+        Json::Object(fields) => {
+            let mut all = around(fields.len()) + fields.len();
+            for (name, value) in fields {
+                all += text_length(name, limit.checked_sub(all)?)?;
+                all += length(value, limit.checked_sub(all)?)?;
+            }
+            all
+        }
+    };
+    at_most(bytes, limit)
+}
+
+/// The same of a text, with its quotes.
+pub(super) fn text_length(text: &str, limit: usize) -> Option<usize> {
+    // No character is shorter than in the text.
+    at_most(text.len() + 2, limit)?;
+    at_most(text.chars().map(width).sum::<usize>() + 2, limit)
+}
+
+fn at_most(bytes: usize, limit: usize) -> Option<usize> {
+    (bytes <= limit).then_some(bytes)
 }
 
 /// How many bytes a character has within a text.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use planrun_core::journal::StepError;
 use planrun_core::run::Outcome;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::RunState;
@@ -14,9 +15,9 @@ use super::shorten;
 use crate::tokens::cut;
 
 /// Bytes of the message of a failure, of its place, and of each list of steps; all of it has 300 tokens at most.
-const MESSAGE_BYTES: usize = 320;
-const PLACE_BYTES: usize = 80;
-const LIST_BYTES: usize = 110;
+const MESSAGE_BYTES: usize = 220;
+const PLACE_BYTES: usize = 60;
+const LIST_BYTES: usize = 75;
 
 /// The report of a run that has completed, as JSON: `{run, state, reply, calls: {read, effect}}`, and `cut` where the reply
 /// has more than so many tokens. Beside the reply and its cuts it has 60 tokens at most.
@@ -45,26 +46,7 @@ pub fn failure(outcome: &Outcome) -> String {
         stays,
     } = CallSummary::of(&outcome.steps());
     let run = &outcome.run;
-    let mut report = format!("run {run} {}", outcome.state.name());
-    if let Some(error) = &outcome.error {
-        let step = if error.step.is_empty() {
-            String::new()
-        } else {
-            format!(" at {}", cut(&visible_line(&error.step), PLACE_BYTES))
-        };
-        let place = error
-            .place
-            .as_deref()
-            .map(|place| format!(" ({})", cut(&visible_line(place), PLACE_BYTES)));
-        let message = visible_line(&error.message);
-        let message = cut(&message, MESSAGE_BYTES);
-        let _ = write!(
-            report,
-            "{step}: {}: {message}{}",
-            error.class,
-            place.unwrap_or_default()
-        );
-    }
+    let mut report = format!("run {run} {}{}", outcome.state.name(), why(outcome));
     let _ = write!(report, "\ndone: {reads} reads, {effects} effects\n");
     for (word, paths) in [
         ("undone", &undone),
@@ -85,13 +67,49 @@ pub fn failure(outcome: &Outcome) -> String {
             "First look whether what is unknown has happened: nothing repeats it by itself.\n",
         );
     }
-    report.push_str(&match outcome.state {
-        RunState::Running | RunState::Paused => format!("It goes on once it can: runs(id: \"{run}\") tells.\n"),
-        RunState::Failed | RunState::Cancelled | RunState::Stalled | RunState::Completed => format!(
-            "Correct the plan and run(plan, base: \"{run}\"): what stays is taken over and not done again.\n"
-        ),
-    });
+    let _ = match outcome.state {
+        RunState::Running | RunState::Paused => {
+            writeln!(report, "It goes on once it can: runs(id: \"{run}\") tells.")
+        }
+        RunState::Failed | RunState::Cancelled | RunState::Stalled | RunState::Completed => {
+            writeln!(
+                report,
+                "Correct the plan and run(plan, base: \"{run}\"): what stays is taken over and not done again."
+            )
+        }
+    };
     report
+}
+
+/// The step that failed, the class and the message of its error, and where that comes from in the plan.
+fn why(outcome: &Outcome) -> String {
+    let Some(error) = outcome.error.as_deref().map(innermost) else {
+        return String::new();
+    };
+    let shown = |text: &str, limit: usize| cut(&visible_line(text), limit).into_owned();
+    let step = match &*error.step {
+        "" => String::new(),
+        step => format!(" at {}", shown(step, PLACE_BYTES)),
+    };
+    let place = error.place.as_deref();
+    let place = place.map(|place| format!(" ({})", shown(place, PLACE_BYTES)));
+    let message = shown(&error.message, MESSAGE_BYTES);
+    format!(
+        "{step}: {}: {message}{}",
+        error.class,
+        place.unwrap_or_default()
+    )
+}
+
+/// The error where it began: steps around it pass it on as it is.
+fn innermost(mut error: &StepError) -> &StepError {
+    let is_same = |one: &StepError, other: &StepError| {
+        one.class == other.class && one.message == other.message
+    };
+    while let Some(cause) = error.cause.as_deref().filter(|cause| is_same(cause, error)) {
+        error = cause;
+    }
+    error
 }
 
 /// The paths of steps as far as there is room for them, and how many more there are.

@@ -4,11 +4,13 @@
 //! the room: what is small stays whole, and what is large has as much as any other large one. A list is shortened to what
 //! fits, and of its first four elements each has its share, so that one large element does not hide the others.
 
+use std::fmt;
+
 use planrun_lang::value::shortened;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use super::json::{length, width};
+use super::json::{length, text, text_length, width};
 use super::{DEFAULT_RESULT_TOKENS, MAX_RESULT_TOKENS};
 use crate::tokens::bytes;
 
@@ -22,8 +24,9 @@ const GAP: &str = "…";
 const LIST_BYTES: usize = 9;
 /// What stands around the value of a part: `{"value":,"next":,"of":}`, and two numbers.
 const PART_BYTES: usize = 26 + 2 * 20;
-/// What stands around a cut beside its path, at most, with the comma in front: `,{"path":"","kept":,"of":,"from":}`, and three numbers.
-const CUT_BYTES: usize = 34 + 3 * 20;
+/// What stands around a cut, with the comma in front: `,{"path":"","kept":,"of":}`, and `,"from":` in that of a text.
+const CUT_BYTES: usize = 26;
+const FROM_BYTES: usize = 8;
 
 /// A value within a bound.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +45,7 @@ pub struct Cut {
     pub kept: usize,
     /// How many there are.
     pub of: usize,
-    /// The first character that is not shown, of a text that has lost its middle.
+    /// The first that is not shown, of a text that has lost its middle; of a part the one that was passed over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<usize>,
 }
@@ -82,11 +85,26 @@ pub fn shorten(value: &Json, max_tokens: Option<usize>) -> Shortened {
         };
     }
     let mut cuts = Vec::new();
-    let fitted = fit(value, "", room - LIST_BYTES, &mut cuts);
-    Shortened {
-        // Nothing at all fits where the value is one number of thousands of digits.
-        value: fitted.unwrap_or_default(),
-        cuts,
+    let Some(value) = fit(value, "", room - LIST_BYTES, &mut cuts) else {
+        // One number of thousands of digits.
+        let of = length(value, usize::MAX).unwrap_or_default();
+        cuts.push(Cut::nothing_of("", of));
+        return Shortened {
+            value: Json::Null,
+            cuts,
+        };
+    };
+    Shortened { value, cuts }
+}
+
+impl Cut {
+    fn nothing_of(path: &str, of: usize) -> Self {
+        Self {
+            path: path.to_owned(),
+            kept: 0,
+            of,
+            from: None,
+        }
     }
 }
 
@@ -152,10 +170,24 @@ pub fn at(
         }
     };
     part.of = Some(of);
-    // What cannot be shown at all, such as a number of thousands of digits, is passed over.
+    if kept == 0 && from < of {
+        // One that cannot be shown at all, such as a number of thousands of digits, is passed over.
+        let from = Some(from);
+        part.cuts = vec![Cut {
+            from,
+            ..Cut::nothing_of(path, 1)
+        }];
+    }
     let next = from.saturating_add(kept.max(1));
     part.next = (next < of).then_some(next);
     Ok(part)
+}
+
+/// The JSON of the part, without characters that nobody sees.
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text(self))
+    }
 }
 
 impl NoSuchPlace {
@@ -186,9 +218,22 @@ fn limit(max_tokens: Option<usize>) -> usize {
     wanted.clamp(MIN_TOKENS, MAX_RESULT_TOKENS)
 }
 
-/// What a cut at a path takes in the list.
-fn listed(path: &str) -> usize {
-    CUT_BYTES + path.chars().map(width).sum::<usize>()
+/// What a cut of a value takes in the list, at most.
+fn listed(value: &Json, path: &str) -> usize {
+    let path: usize = path.chars().map(width).sum();
+    let digits = |count: usize| {
+        count
+            .checked_ilog10()
+            .map_or(1, |digits| digits as usize + 1)
+    };
+    CUT_BYTES
+        + path
+        + match value {
+            Json::String(text) => FROM_BYTES + 3 * digits(text.len()),
+            Json::Array(elements) => 2 * digits(elements.len()),
+            Json::Object(fields) => 2 * digits(fields.len()),
+            Json::Null | Json::Bool(_) | Json::Number(_) => 0,
+        }
 }
 
 /// A value in at most so many bytes, the cuts in it included; nothing where that cannot be.
@@ -196,18 +241,15 @@ fn fit(value: &Json, path: &str, room: usize, cuts: &mut Vec<Cut>) -> Option<Jso
     if length(value, room).is_some() {
         return Some(value.clone());
     }
+    let (place, room) = (cuts.len(), room.checked_sub(listed(value, path))?);
     match value {
         Json::String(text) => fit_text(text, path, room, cuts),
         Json::Array(elements) => {
-            let place = cuts.len();
-            let room = room.checked_sub(listed(path))?;
             let kept = fit_list(elements, (path, 0), room, cuts)?;
             insert(cuts, place, path, (kept.len(), elements.len()));
             Some(kept.into())
         }
         Json::Object(fields) => {
-            let place = cuts.len();
-            let room = room.checked_sub(listed(path))?;
             // Each takes five bytes at least, so that no more of them can be shown.
             let all: Vec<(&String, &Json)> = fields.iter().take(room).collect();
             let kept = fit_fields(&all, path, room, cuts)?;
@@ -235,9 +277,9 @@ fn insert(cuts: &mut Vec<Cut>, place: usize, path: &str, (kept, of): (usize, usi
     }
 }
 
-/// A text without its middle.
+/// A text without its middle, beside its cut.
 fn fit_text(text: &str, path: &str, room: usize, cuts: &mut Vec<Cut>) -> Option<Json> {
-    let room = room.checked_sub(listed(path) + GAP.len() + 2)?;
+    let room = room.checked_sub(GAP.len() + 2)?;
     let begin = head(text.chars(), room.div_ceil(2) + 2);
     let used: usize = begin.chars().map(width).sum();
     let end: String = head(text.chars().rev(), room - used + 2)
@@ -279,8 +321,8 @@ impl Share {
         let whole = length(value, room).unwrap_or(room + 1);
         let least = match value {
             // What is empty is whole.
-            Json::String(_) => listed(path) + 2 + GAP.len(),
-            Json::Array(_) | Json::Object(_) => listed(path) + 2,
+            Json::String(_) => listed(value, path) + 2 + GAP.len(),
+            Json::Array(_) | Json::Object(_) => listed(value, path) + 2,
             Json::Null | Json::Bool(_) | Json::Number(_) => whole,
         };
         Self {
@@ -336,7 +378,7 @@ fn fit_fields(
     let shares = fields.iter().zip(&inner);
     let shares: Vec<Share> = shares
         .map(|((name, value), path)| {
-            let around = length(name, room).map_or(room + 1, |name| name + 2);
+            let around = text_length(name, room).map_or(room + 1, |name| name + 2);
             Share::new(value, path, around, room)
         })
         .collect();
@@ -388,4 +430,209 @@ fn fit_list(
 /// A name as a part of a JSON Pointer.
 fn pointed(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::tokens::tokens;
+
+    /// Values of every kind, some of them large, deep, or with characters that are written as escapes.
+    fn values() -> impl Strategy<Value = Json> {
+        let words = prop_oneof![
+            "[a-z]{0,12}",
+            "[\\x00-\\x7f]{0,40}",
+            "[a-z查询天气\u{202e}\u{e0041}\"\\\\]{0,3000}",
+            ".{0,200}",
+        ];
+        let leaf = prop_oneof![
+            Just(Json::Null),
+            any::<bool>().prop_map(Json::from),
+            any::<i64>().prop_map(Json::from),
+            (1..2000_usize).prop_map(|digits| serde_json::from_str(&"7".repeat(digits)).unwrap()),
+            words.prop_map(Json::from),
+        ];
+        leaf.prop_recursive(5, 200, 12, |inner| {
+            let names = prop_oneof!["[a-z/~]{0,8}", "[a-z\u{7}\"]{0,600}"];
+            prop_oneof![
+                vec(inner.clone(), 0..40).prop_map(Json::from),
+                vec((names, inner), 0..12)
+                    .prop_map(|fields| Json::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    /// What a report of the value takes beside its name.
+    fn told(shortened: &Shortened) -> String {
+        let mut fields = Map::new();
+        shortened.clone().into_fields("", &mut fields);
+        let text = text(&fields);
+        text.strip_prefix("{\"\":")
+            .unwrap()
+            .strip_suffix('}')
+            .unwrap()
+            .to_owned()
+    }
+
+    /// Holds a value against the one that it was made of, and gives how many cuts it has met.
+    fn compare(whole: &Json, shown: &Json, path: &str, cuts: &[Cut]) -> usize {
+        let listed: Vec<&Cut> = cuts.iter().filter(|cut| cut.path == path).collect();
+        assert!(listed.len() <= 1, "{path} is listed twice");
+        let of = listed.first().map(|cut| (cut.kept, cut.of, cut.from));
+        let inner = |name: &str, whole: &Json, shown: &Json| {
+            compare(whole, shown, &format!("{path}/{}", pointed(name)), cuts)
+        };
+        let inside: usize = match (whole, shown) {
+            (Json::Array(whole), Json::Array(shown)) => {
+                assert_eq!(
+                    of.map_or((whole.len(), whole.len()), |of| (of.0, of.1)),
+                    (shown.len(), whole.len())
+                );
+                let pairs = whole.iter().zip(shown).enumerate();
+                pairs
+                    .map(|(index, (whole, shown))| inner(&index.to_string(), whole, shown))
+                    .sum()
+            }
+            (Json::Object(whole), Json::Object(shown)) => {
+                assert_eq!(
+                    of.map_or((whole.len(), whole.len()), |of| (of.0, of.1)),
+                    (shown.len(), whole.len())
+                );
+                let pairs = whole.iter().zip(shown);
+                let same =
+                    |((name, whole), (other, shown)): ((&String, &Json), (&String, &Json))| {
+                        assert_eq!(name, other);
+                        inner(name, whole, shown)
+                    };
+                pairs.map(same).sum()
+            }
+            (Json::String(whole), Json::String(shown)) if of.is_some() => {
+                let (kept, all, from) = of.unwrap();
+                let from = from.unwrap();
+                let (whole, shown): (Vec<char>, Vec<char>) =
+                    (whole.chars().collect(), shown.chars().collect());
+                assert_eq!((all, kept + 1), (whole.len(), shown.len()));
+                assert!(kept < all);
+                assert_eq!(shown[..from], whole[..from]);
+                assert_eq!(shown[from + 1..], whole[all - (kept - from)..]);
+                0
+            }
+            (whole, shown) => {
+                assert_eq!((whole, of), (shown, None), "{path}");
+                0
+            }
+        };
+        inside + listed.len()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_is_within_the_bound_and_every_cut_is_listed(value in values(), max in 0..3000_usize) {
+            let shortened = shorten(&value, Some(max));
+            prop_assert_eq!(&shortened, &shorten(&value, Some(max)));
+            let told = told(&shortened);
+            prop_assert!(tokens(&told) <= max.max(MIN_TOKENS), "{} of {max}: {told}", tokens(&told));
+            let reply = format!("{{\"\":{told}}}");
+            let read: Json = serde_json::from_str(&reply).unwrap();
+            prop_assert_eq!(&read[""], &shortened.value);
+            if length(&value, bytes(limit(Some(max)))).is_some() {
+                prop_assert_eq!((&shortened.value, shortened.cuts.len()), (&value, 0));
+            } else {
+                prop_assert!(!shortened.cuts.is_empty());
+                if value.is_number() {
+                    prop_assert_eq!(&shortened.value, &Json::Null);
+                } else {
+                    prop_assert_eq!(compare(&value, &shortened.value, "", &shortened.cuts), shortened.cuts.len());
+                }
+            }
+        }
+
+        #[test]
+        fn who_goes_on_sees_all_of_it(value in values(), max in 100..400_usize) {
+            let (mut from, mut parts) = (0, Vec::new());
+            loop {
+                let part = at(&value, "", from, Some(max)).unwrap();
+                if matches!(value, Json::String(_) | Json::Array(_) | Json::Object(_)) {
+                    prop_assert!(tokens(&part.to_string()) <= max, "{part}");
+                }
+                let next = part.next;
+                parts.push(part);
+                match next {
+                    Some(next) => { prop_assert!(next > from); from = next; }
+                    None => break,
+                }
+            }
+            if let Json::String(whole) = &value {
+                let shown: String = parts.iter().map(|part| part.value.as_str().unwrap()).collect();
+                prop_assert_eq!(&shown, whole);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_small_beside_what_is_large_stays_whole() {
+        let ticket =
+            |id: usize| json!({ "id": id, "title": "A printer", "body": "x".repeat(id * 900) });
+        let value = json!({ "total": 40, "tickets": (0..40).map(ticket).collect::<Vec<_>>(), "next": null });
+        let shown = shorten(&value, Some(500));
+        assert_eq!(
+            (&shown.value["total"], &shown.value["next"]),
+            (&json!(40), &Json::Null)
+        );
+        let tickets = shown.value["tickets"].as_array().unwrap();
+        assert_eq!(
+            (tickets.len(), &tickets[3]["title"]),
+            (4, &json!("A printer"))
+        );
+        let paths: Vec<&str> = shown.cuts.iter().map(|cut| cut.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            [
+                "/tickets",
+                "/tickets/1/body",
+                "/tickets/2/body",
+                "/tickets/3/body"
+            ]
+        );
+        assert_eq!((shown.cuts[0].kept, shown.cuts[0].of), (4, 40));
+        let used = tokens(&told(&shown));
+        assert!((350..=500).contains(&used), "{used} tokens");
+    }
+
+    #[test]
+    fn a_part_tells_where_to_go_on_and_what_is_there() {
+        let value = json!({ "tickets": (0..1000).collect::<Vec<_>>(), "a/b": { "text": "word ".repeat(500) } });
+        let part = at(&value, "/tickets", 990, None).unwrap();
+        assert_eq!(
+            (part.next, part.value),
+            (
+                None,
+                json!([990, 991, 992, 993, 994, 995, 996, 997, 998, 999])
+            )
+        );
+        let part = at(&value, "/a~1b/text", 5, Some(100)).unwrap();
+        assert!(part.value.as_str().unwrap().starts_with("word word"));
+        assert_eq!(part.of, Some(2500));
+        let nowhere = |path: &str| at(&value, path, 0, None).unwrap_err().to_string();
+        assert_eq!(
+            nowhere("/ticket/1"),
+            "there is nothing at `/ticket/1`; `` has the fields tickets, a/b"
+        );
+        assert_eq!(
+            nowhere("/tickets/1000"),
+            "there is nothing at `/tickets/1000`; `/tickets` has 1000 elements"
+        );
+        assert_eq!(
+            nowhere("/tickets/1/x"),
+            "there is nothing at `/tickets/1/x`; `/tickets/1` has no parts"
+        );
+        assert_eq!(
+            nowhere("tickets"),
+            "there is nothing at `tickets`; a path is a JSON Pointer such as /tickets/0/title"
+        );
+    }
 }

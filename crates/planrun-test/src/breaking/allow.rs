@@ -48,9 +48,14 @@ pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
 /// What a grant lists that the other one does not allow.
 fn beyond<'a>(grant: &'a Grant, other: &'a Grant) -> Vec<(&'static str, &'a str)> {
     let mut found = Vec::new();
-    let (own, others) = (tools(grant), tools(other));
-    let is_new = |pattern: &&&str| !others.iter().any(|other| covers_tools(other, pattern));
-    found.extend(own.iter().filter(is_new).map(|pattern| ("tools", *pattern)));
+    for (setting, own, others) in [
+        ("tools", &grant.tools, &other.tools),
+        ("agents", &grant.agents, &other.agents),
+    ] {
+        let (own, others) = (listed(own.as_ref()), listed(others.as_ref()));
+        let is_new = |pattern: &&&str| !others.iter().any(|other| covers_calls(other, pattern));
+        found.extend(own.iter().filter(is_new).map(|pattern| (setting, *pattern)));
+    }
     for (setting, own, others) in [
         ("net", &grant.net, &other.net),
         ("read", &grant.read, &other.read),
@@ -68,15 +73,15 @@ fn beyond<'a>(grant: &'a Grant, other: &'a Grant) -> Vec<(&'static str, &'a str)
     found
 }
 
-/// The tools that a grant lets be called: all where it lists none.
-fn tools(grant: &Grant) -> Vec<&str> {
-    match &grant.tools {
+/// The tools or the agents that a grant lets be called: all where it has no list.
+fn listed(list: Option<&Vec<String>>) -> Vec<&str> {
+    match list {
         Some(list) => list.iter().map(String::as_str).collect(),
         None => vec!["*"],
     }
 }
 
-fn covers_tools(outer: &str, inner: &str) -> bool {
+fn covers_calls(outer: &str, inner: &str) -> bool {
     let namespace = outer.strip_suffix(".*");
     outer == "*"
         || outer == inner

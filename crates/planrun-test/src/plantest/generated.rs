@@ -42,14 +42,15 @@ impl MadeUp {
                 .make(arguments.as_object().unwrap_or(&none), seed, choice)
                 .map_err(|error| error.to_string())
         });
-        made.map(Answer::Json).map_err(|reason| CallError {
-            class: ErrorClass::Validation(Validation::Result),
-            message: format!(
-                "the result of `{}` cannot be made up: {reason}",
-                signature.path()
-            ),
-            sent: Sent::Answered,
-            retry_after: None,
+        made.map(Answer::Json).map_err(|reason| {
+            CallError::new(
+                ErrorClass::Validation(Validation::Result),
+                format!(
+                    "the result of `{}` cannot be made up: {reason}",
+                    signature.path()
+                ),
+                Sent::Answered,
+            )
         })
     }
 

@@ -7,6 +7,7 @@ use planrun_lang::sema::expr::Code;
 use planrun_lang::sema::test::{Mock, MockReaction, Reaction as Written, Test};
 use planrun_lang::types::{ErrorClass, Signature, Validation, encode};
 use planrun_lang::value::Value;
+use serde_json::Value as Json;
 
 use super::generated::MadeUp;
 use super::play::RunOptions;
@@ -58,16 +59,16 @@ impl Mocks {
         let reacts = match &reaction.reaction {
             Written::Value(code) => Reaction::Answer(Self::value(mock, code, call)),
             Written::Generated => Reaction::Answer(self.made_up.answer(call, self.seed, self.edge)),
-            Written::Fail { class, message } => {
-                let message = message
-                    .as_ref()
-                    .and_then(|message| Slots::none().evaluate(message).ok());
-                let message = message.and_then(|message| message.as_str().map(str::to_owned));
-                Reaction::Answer(Err(failure(
-                    class.clone(),
-                    message,
-                    call.request.signature(),
-                )))
+            Written::Fail {
+                class,
+                message,
+                details,
+            } => {
+                let value = |code: &Option<Code>| Slots::none().evaluate(code.as_ref()?).ok();
+                let message = value(message).and_then(|text| text.as_str().map(str::to_owned));
+                let error = failure(class.clone(), message, call.request.signature());
+                let details = value(details).map_or(Json::Null, |details| details.to_json());
+                Reaction::Answer(Err(error.with_details(&details)))
             }
             Written::Crash { after } => Reaction::Crash { after: *after },
         };
@@ -107,12 +108,7 @@ impl Mocks {
                     call.request.signature().path()
                 );
                 let class = ErrorClass::Validation(Validation::Result);
-                CallError {
-                    class,
-                    message,
-                    sent: Sent::Answered,
-                    retry_after: None,
-                }
+                CallError::new(class, message, Sent::Answered)
             })
     }
 }

@@ -186,12 +186,7 @@ impl World {
             "nothing in the test answers `{}`",
             request.signature().path()
         );
-        Conversation::Now(Err(CallError {
-            class: ErrorClass::Internal,
-            message,
-            sent: Sent::No,
-            retry_after: None,
-        }))
+        Conversation::Now(Err(CallError::new(ErrorClass::Internal, message, Sent::No)))
     }
 }
 
@@ -215,12 +210,7 @@ impl World {
                 tokio::select! {
                     biased;
                     () = tokio::time::sleep(response.delay) => outcome,
-                    () = request.cancel.cancelled() => Err(CallError {
-                        class: ErrorClass::Cancelled,
-                        message: "the call was stopped".to_owned(),
-                        sent: Sent::Maybe,
-                        retry_after: None,
-                    }),
+                    () = request.cancel.cancelled() => Err(CallError::new(ErrorClass::Cancelled, "the call was stopped", Sent::Maybe)),
                 }
             }),
         }
@@ -331,12 +321,7 @@ pub fn failure(class: ErrorClass, message: Option<String>, signature: &Signature
         }
         other => (other, Sent::Answered),
     };
-    CallError {
-        class,
-        message,
-        sent,
-        retry_after: None,
-    }
+    CallError::new(class, message, sent)
 }
 
 /// What an error of the tool says of the call, by the contract.

@@ -20,6 +20,23 @@ pub struct OfferedServer {
     pub name: String,
     pub version: String,
     pub tools: BTreeMap<String, OfferedTool>,
+    /// How many tools are left out, since nobody could write their names.
+    pub left_out: usize,
+}
+
+impl OfferedServer {
+    /// The longest name of a tool, in characters.
+    pub const MAX_NAME: usize = 200;
+
+    /// The server without the tools whose names are empty or longer than [`Self::MAX_NAME`].
+    #[must_use]
+    pub fn with_names(mut self) -> Self {
+        let before = self.tools.len();
+        self.tools
+            .retain(|name, _| (1..=Self::MAX_NAME).contains(&name.chars().count()));
+        self.left_out = before - self.tools.len();
+        self
+    }
 }
 
 /// A tool as its server describes it. All of it is text from outside.

@@ -7,6 +7,8 @@ mod revision;
 mod runtime_clock;
 mod virtual_clock;
 
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,6 +28,16 @@ pub use virtual_clock::VirtualHost;
 pub enum FileKind {
     File,
     Folder,
+}
+
+/// Random bits as hexadecimal digits, 64 bits for each of so many words.
+#[must_use]
+pub fn random_hex(host: &dyn Host, words: usize) -> String {
+    (0..words).fold(String::new(), |mut text, _| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{:016x}", host.random());
+        text
+    })
 }
 
 /// What planrun asks of the machine it runs on.
@@ -54,6 +66,19 @@ pub trait Host: PathResolver {
     /// # Errors
     /// Of kind `NotFound` where nothing stands there.
     fn kind(&self, path: &Path) -> io::Result<FileKind>;
+    /// A number that is another one once a file, or the list of what is in a folder, has changed: by when it was changed and
+    /// how long it is, where the machine tells, else by what it holds.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn version(&self, path: &Path) -> io::Result<u64> {
+        let mut hasher = DefaultHasher::new();
+        match self.kind(path)? {
+            FileKind::File => self.read_file(path)?.hash(&mut hasher),
+            FileKind::Folder => self.list_folder(path)?.hash(&mut hasher),
+        }
+        Ok(hasher.finish())
+    }
     /// Replaces a file as a whole: readers see the old or the new text, never a part.
     ///
     /// # Errors

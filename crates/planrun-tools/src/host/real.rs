@@ -1,6 +1,7 @@
 //! The machine itself.
 
 use std::fs::{self, File, OpenOptions};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -61,6 +62,13 @@ impl Host for RealHost {
         } else {
             FileKind::File
         })
+    }
+
+    fn version(&self, path: &Path) -> io::Result<u64> {
+        let known = fs::metadata(path)?;
+        let mut hasher = DefaultHasher::new();
+        (known.modified()?, known.len()).hash(&mut hasher);
+        Ok(hasher.finish())
     }
 
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {

@@ -25,7 +25,7 @@ use crate::tools::app::{App, Findings, load_apps};
 use crate::tools::mcp::McpServer;
 use crate::tools::openapi::{CalledAt, Operation};
 use crate::tools::process::Program;
-use crate::tools::{Catalog, DeniedServer, ProjectLimit, Server, ServerError};
+use crate::tools::{Catalog, DeniedServer, ProjectLimit, Server, ServerError, ServerPool};
 
 pub use apis::ApiSettings;
 pub use app_paths::load_app_paths;
@@ -53,6 +53,8 @@ pub struct Project {
     pub apis: Vec<ApiSettings>,
     /// The contracts of the tools of servers.
     pub lock: Arc<Lock>,
+    /// Where servers stay connected from one run to the next; without it each run connects to its own.
+    pub pool: Option<Arc<ServerPool>>,
 }
 
 /// A project that cannot be used, in one sentence for the user.
@@ -124,6 +126,7 @@ impl Project {
                 apis: read.listed.apis,
                 servers,
                 programs,
+                pool: None,
             },
             findings,
         ))
@@ -194,16 +197,18 @@ impl Project {
                 let (lock, namespace) = (self.lock.clone(), server.name.clone());
                 let (class, name) = (server.classes.get(name).copied(), Arc::from(&**name));
                 let of = Arc::clone(&name);
+                let is_agent = matches!(server.source, ToolSource::A2a(_));
                 (name, move || {
-                    pinned_signature(&lock, &namespace, &of, class)
+                    let pinned = pinned_signature(&lock, &namespace, &of, class);
+                    Arc::new(Signature { is_agent, ..pinned })
                 })
             });
-            catalog.add_server(
-                &self.server(server, &limit, host),
-                tools,
-                &self.lock,
-                &server.secrets,
-            );
+            let open = || self.server(server, &limit, host);
+            let opened = match &self.pool {
+                Some(pool) => pool.server(&server.name, format!("{server:?} {limit:?}"), open),
+                None => open(),
+            };
+            catalog.add_server(&opened, tools, &self.lock, &server.secrets);
         }
         for program in &self.programs {
             let name = program.command.first().map_or("", String::as_str);
@@ -211,6 +216,9 @@ impl Project {
             catalog.add_program(program, denied);
         }
         catalog.observe(&self.lock.observed);
+        if self.pool.is_some() {
+            catalog.keep_connections();
+        }
         catalog
     }
 }
@@ -326,14 +334,14 @@ fn pinned_signature(
     namespace: &Arc<str>,
     name: &str,
     class: Option<Effect>,
-) -> Arc<Signature> {
-    Arc::new(match lock.tool(namespace, name) {
+) -> Signature {
+    match lock.tool(namespace, name) {
         Some(tool) => {
             let class = class.unwrap_or_else(|| tool.class());
             tool.offered.signature(namespace, name, class)
         }
         None => Signature::unknown(namespace.clone(), name.into()),
-    })
+    }
 }
 
 /// Whoever writes a project may name any file of whoever checks it: of one outside of the project no words are shown.

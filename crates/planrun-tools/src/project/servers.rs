@@ -311,7 +311,7 @@ impl ServerReader<'_> {
             let Entry { name, value, .. } = entry;
             (!is_built_in(name, value, found)).then(|| self.server(name, value, &filled, found))?
         });
-        servers.collect()
+        servers.filter(|server| !serves_plans(server)).collect()
     }
 
     fn server(
@@ -494,6 +494,17 @@ fn web_address(
     let message = format!("{what} is no web address: {problem}");
     found.push(Diagnostic::new(&CONFIG_KEY, span, message));
     None
+}
+
+/// Whether it is planrun as a server: a client lists it beside the servers whose tools its plans call, and a plan that called
+/// it would call plans of models.
+fn serves_plans(server: &ServerSettings) -> bool {
+    let ToolSource::Mcp(McpAddress::Program { command, .. }) = &server.source else {
+        return false;
+    };
+    let program = command.first().map(Path::new).and_then(Path::file_stem);
+    let has_word = command.iter().any(|argument| argument == "serve");
+    has_word && program.is_some_and(|program| program == "planrun")
 }
 
 /// Whether a name is one of planrun itself, which is a finding.

@@ -199,6 +199,7 @@ fn allow(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Grant, Fault> {
         run: list("run")?,
         env: list("env")?,
         tools: section.get("tools").map(|_| list("tools")).transpose()?,
+        agents: section.get("agents").map(|_| list("agents")).transpose()?,
     })
 }
 

@@ -28,9 +28,12 @@ impl Transport for Allowed {
         let required =
             RequiredPermission::of(request.signature(), self.origin, &request.arguments, place);
         let Signature {
-            namespace, name, ..
+            namespace,
+            name,
+            is_agent,
+            ..
         } = &**request.signature();
-        let may = self.permissions.tool(namespace, name);
+        let may = self.permissions.call(namespace, name, *is_agent);
         match may
             .map_err(CallError::from)
             .and_then(|()| required.check(&self.permissions))

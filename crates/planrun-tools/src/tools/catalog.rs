@@ -1,8 +1,9 @@
 //! The catalog: every tool that a plan can call, by namespace and name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use planrun_lang::permission::Permissions;
 use planrun_lang::secrets::Redactor;
@@ -47,12 +48,25 @@ pub struct Catalog {
     namespaces: BTreeMap<Arc<str>, Namespace>,
     /// The servers behind some of them, connected when they are first called.
     servers: Vec<(Arc<dyn Server>, Arc<Lock>)>,
+    /// Whether they belong to a pool, which outlives this catalog.
+    keeps_connections: bool,
 }
 
 /// The namespaces that every plan has.
 pub const BUILT_IN: [&str; 4] = ["fs", "http", "proc", "sys"];
 
+/// What servers say of the contracts that are pinned.
+#[derive(Debug, Default)]
+pub struct Compared {
+    /// The dotted names of tools that have another contract now, sorted, and why in one sentence.
+    pub broken: Vec<(String, String)>,
+    /// The servers that have not said anything in time.
+    pub late: BTreeSet<Arc<str>>,
+}
+
 impl Catalog {
+    /// How long a server may take, before a run begins, to be connected and to say what it offers.
+    pub const CONTRACT_TIMEOUT: Duration = Duration::from_secs(10);
     /// The built-in tools, which may reach what `permissions` allow. Relative paths begin at `root`.
     #[must_use]
     pub fn new(host: Arc<dyn Host>, root: PathBuf, permissions: &Arc<Permissions>) -> Self {
@@ -65,6 +79,7 @@ impl Catalog {
             credentials,
             namespaces: BTreeMap::new(),
             servers: Vec::new(),
+            keeps_connections: false,
         };
         catalog.add_built_in(permissions);
         catalog
@@ -183,12 +198,12 @@ impl Catalog {
         self.servers.push((server.clone(), lock.clone()));
     }
 
-    /// Which of these tools have another contract at their servers than the one that is pinned: their dotted names, sorted,
-    /// and why in one sentence. Servers are asked at once; one that cannot be reached says nothing.
-    pub async fn broken_contracts(
+    /// Asks the servers behind these tools, all at once, whether the contracts that are pinned still hold. One that cannot be
+    /// reached says nothing, and none is waited for longer than [`Self::CONTRACT_TIMEOUT`].
+    pub async fn compare_contracts(
         &self,
         tools: impl IntoIterator<Item = &Arc<Signature>>,
-    ) -> Vec<(String, String)> {
+    ) -> Compared {
         let mut asking = JoinSet::new();
         for signature in tools {
             let server = self
@@ -200,19 +215,24 @@ impl Catalog {
             };
             let (server, lock, signature) = (server.clone(), lock.clone(), signature.clone());
             let tool = PinnedTool { signature, lock };
-            asking.spawn(async move { (tool.signature.path(), tool.change(&*server).await) });
+            asking.spawn(async move {
+                let change = tokio::time::timeout(Self::CONTRACT_TIMEOUT, tool.change(&*server));
+                let change = change.await;
+                (tool.signature, change)
+            });
         }
-        let mut broken: Vec<_> = asking
-            .join_all()
-            .await
-            .into_iter()
-            .filter_map(|(path, change)| match change {
-                Ok(Change::Broken(why)) => Some((path, why)),
-                Ok(Change::None | Change::Documentation | Change::Compatible) | Err(_) => None,
-            })
-            .collect();
-        broken.sort();
-        broken
+        let mut compared = Compared::default();
+        for (signature, change) in asking.join_all().await {
+            match change {
+                Ok(Ok(Change::Broken(why))) => compared.broken.push((signature.path(), why)),
+                Ok(Ok(Change::None | Change::Documentation | Change::Compatible) | Err(_)) => {}
+                Err(_) => {
+                    compared.late.insert(signature.namespace.clone());
+                }
+            }
+        }
+        compared.broken.sort();
+        compared
     }
 
     /// Adds the tools of a program, which nothing starts where it is denied for this reason. What it gets does not come back
@@ -244,8 +264,16 @@ impl Catalog {
         }
     }
 
-    /// Lets go of all servers at once. A call that is made later connects again.
+    /// The servers belong to a pool: they stay connected when this catalog is closed.
+    pub fn keep_connections(&mut self) {
+        self.keeps_connections = true;
+    }
+
+    /// Lets go of all servers at once, but for those of a pool. A call that is made later connects again.
     pub async fn close(&self) {
+        if self.keeps_connections {
+            return;
+        }
         let mut closing = JoinSet::new();
         for (server, _) in &self.servers {
             let server = server.clone();
@@ -363,7 +391,9 @@ impl std::fmt::Debug for Catalog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::{LockedServer, OfferedServer, OfferedTool};
     use crate::host::MemoryHost;
+    use crate::tools::{BoxFuture, ServerError};
 
     #[test]
     fn the_built_in_tools_are_sorted() {
@@ -376,5 +406,61 @@ mod tests {
         assert_eq!(paths.join(" "), expected);
         assert!(catalog.namespaces().map(AsRef::as_ref).eq(BUILT_IN));
         assert!(catalog.tool("sys", "banana").is_none());
+    }
+
+    /// A server that is never ready.
+    struct Asleep(Arc<str>);
+
+    impl Server for Asleep {
+        fn name(&self) -> &Arc<str> {
+            &self.0
+        }
+
+        fn offered(&self) -> BoxFuture<'_, Result<OfferedServer, ServerError>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn current<'a>(
+            &'a self,
+            _: &'a str,
+        ) -> BoxFuture<'a, Result<Option<Arc<OfferedTool>>, ServerError>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn transport(self: Arc<Self>, tool: PinnedTool) -> Arc<dyn Transport> {
+            Arc::new(DeniedServer::new(
+                tool.signature.namespace.clone(),
+                String::new(),
+            ))
+        }
+
+        fn close(&self) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_is_never_ready_is_named_and_waited_for_no_longer() {
+        let tool = OfferedTool {
+            input: serde_json::json!({}),
+            ..OfferedTool::default()
+        };
+        let offered = OfferedServer {
+            tools: BTreeMap::from([("send".to_owned(), tool)]),
+            ..OfferedServer::default()
+        };
+        let mut lock = Lock::default();
+        let pinned = LockedServer::default().renewed(offered);
+        lock.servers.insert("asleep".to_owned(), pinned);
+        let signature = Arc::new(Signature::unknown("asleep".into(), "send".into()));
+        let server: Arc<dyn Server> = Arc::new(Asleep("asleep".into()));
+        let mut catalog = Catalog::new(Arc::new(MemoryHost::new(1)), "/".into(), &Arc::default());
+        let none = std::iter::empty::<(Arc<str>, fn() -> Arc<Signature>)>();
+        catalog.add_server(&server, none, &Arc::new(lock), &[]);
+        let begun = tokio::time::Instant::now();
+        let compared = catalog.compare_contracts([&signature]).await;
+        assert_eq!(compared.late, BTreeSet::from(["asleep".into()]));
+        assert_eq!(compared.broken, []);
+        assert_eq!(begun.elapsed(), Catalog::CONTRACT_TIMEOUT);
     }
 }

@@ -64,6 +64,7 @@ impl Credentials {
             }
             Err(error) => Err(CallError {
                 message: known.text(&error.message).into_owned(),
+                details: error.details.map(|told| told.shown(&known)),
                 ..error
             }),
         }

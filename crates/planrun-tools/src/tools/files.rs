@@ -211,12 +211,7 @@ fn told(written: &str, problem: &io::Error) -> CallError {
 }
 
 fn failed(message: &str, sent: Sent) -> CallError {
-    CallError {
-        class: ErrorClass::Tool("failed".into()),
-        message: message.into(),
-        sent,
-        retry_after: None,
-    }
+    CallError::new(ErrorClass::Tool("failed".into()), message, sent)
 }
 
 fn elsewhere(written: &str) -> CallError {
@@ -227,12 +222,7 @@ fn elsewhere(written: &str) -> CallError {
 
 fn wrong(message: &str) -> CallError {
     let class = ErrorClass::Validation(Validation::Arguments);
-    CallError {
-        class,
-        message: message.into(),
-        sent: Sent::No,
-        retry_after: None,
-    }
+    CallError::new(class, message, Sent::No)
 }
 
 fn signature(

@@ -15,11 +15,12 @@ pub mod process;
 mod project_limit;
 mod required_permission;
 mod server;
+mod server_pool;
 mod system;
 mod transport;
 
 pub use allowed::Allowed;
-pub use catalog::{BUILT_IN, Catalog, Tool};
+pub use catalog::{BUILT_IN, Catalog, Compared, Tool};
 pub use conversation::{
     Ask, AskReply, CallEvent, Conversation, EventSender, Events, Handle, MAX_HANDLE_BYTES,
     MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES, MAX_WAITING_EVENTS, PROGRESS_INTERVAL, Progress,
@@ -29,6 +30,7 @@ pub use process::kill_programs;
 pub use project_limit::ProjectLimit;
 pub use required_permission::{FilePath, Origin, RequiredPermission};
 pub use server::{DeniedServer, PinnedTool, Server, ServerError};
+pub use server_pool::ServerPool;
 pub use transport::{
     BoxFuture, Callee, DescribeError, Described, Identity, Request, StandIn, Transport, described,
 };

@@ -148,12 +148,7 @@ impl RequiredPermission {
 }
 
 fn refused(class: ErrorClass, message: String) -> CallError {
-    CallError {
-        class,
-        message,
-        sent: Sent::No,
-        retry_after: None,
-    }
+    CallError::new(class, message, Sent::No)
 }
 
 #[cfg(test)]

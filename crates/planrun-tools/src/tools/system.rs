@@ -106,6 +106,7 @@ impl Kind {
                     false,
                 ),
                 given("retry_after", Type::Duration, false),
+                given("details", Type::Any, false),
             ],
             Self::Sleep => vec![given("duration", Type::Duration, true)],
         }
@@ -152,12 +153,7 @@ fn failure(arguments: &Value) -> CallError {
             nearest.unwrap_or_default()
         );
         let class = ErrorClass::Validation(Validation::Arguments);
-        return CallError {
-            class,
-            message,
-            sent: Sent::No,
-            retry_after: None,
-        };
+        return CallError::new(class, message, Sent::No);
     };
     let sent = match text("sent") {
         Some("no") => Sent::No,
@@ -170,11 +166,10 @@ fn failure(arguments: &Value) -> CallError {
         .get("retry_after")
         .and_then(Value::as_duration)
         .map(length);
+    let details = arguments.get("details").map(Value::to_json);
     CallError {
-        class,
-        message,
-        sent,
         retry_after,
+        ..CallError::new(class, message, sent).with_details(&details.unwrap_or_default())
     }
 }
 
@@ -190,12 +185,7 @@ fn sleep(request: Request) -> Conversation {
         let slept = request.cancel.run_until_cancelled(pause).await;
         let stopped = || {
             let message = "the wait was stopped".to_owned();
-            CallError {
-                class: ErrorClass::Cancelled,
-                message,
-                sent: Sent::No,
-                retry_after: None,
-            }
+            CallError::new(ErrorClass::Cancelled, message, Sent::No)
         };
         CallOutcome::Ok(Answer::Value(
             slept.map(|()| Value::Null).ok_or_else(stopped)?,

@@ -62,12 +62,11 @@ impl Request {
             return Ok(());
         }
         let path = self.signature().path();
-        Err(CallError {
-            class: ErrorClass::Internal,
-            message: format!("a call of {path} cannot be taken up again where it was left"),
-            sent: Sent::Maybe,
-            retry_after: None,
-        })
+        Err(CallError::new(
+            ErrorClass::Internal,
+            format!("a call of {path} cannot be taken up again where it was left"),
+            Sent::Maybe,
+        ))
     }
 }
 

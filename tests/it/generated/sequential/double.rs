@@ -139,11 +139,9 @@ impl Transport for Double {
         let by = if is_read { &arguments } else { &path };
         let outcome = answer(self.nature, by, &tool, attempt)
             .map(Answer::Json)
-            .map_err(|(class, sent)| CallError {
-                message: format!("made up: {class}"),
-                class,
-                sent,
-                retry_after: None,
+            .map_err(|(class, sent)| {
+                let message = format!("made up: {class}");
+                CallError::new(class, message, sent)
             });
         let hash = path.bytes().fold(self.delays, |hash, byte| {
             hash.wrapping_mul(31).wrapping_add(u64::from(byte))

@@ -34,6 +34,7 @@ use tokio::time::Instant;
 
 use self::double::{Book, Double, Nature, Seen};
 use self::oracle::{Meaning, World, meaning};
+use super::bounds;
 use super::shrink::shrunk_text;
 use super::workshop::seeds;
 use crate::generate::{Effects, effects};
@@ -141,6 +142,7 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
     let made = effects(seed);
     let plan =
         checked(&made.text).map_err(|found| format!("seed {seed}: {found}\n{}", made.text))?;
+    let bounds = bounds::of(&plan);
     let program = Arc::new(Program::new(plan));
     let (mut several, mut wide, mut failed, mut undone, mut undo_failed) =
         (false, false, false, false, false);
@@ -148,6 +150,12 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
     for order in 0..ORDERS {
         let ran = perform(&program, &made, seed, order);
         let expected = expected(&program, &made, seed, &ran);
+        if let Some(beyond) = executed(&ran).beyond(&bounds) {
+            return Err(format!(
+                "seed {seed}, order {order}: {beyond}\n{}",
+                made.text
+            ));
+        }
         if let Some(fault) = verdict::fault(&expected, &ran) {
             let still = |text: &str| {
                 still_differs(
@@ -185,6 +193,15 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
     tally.undone += u64::from(undone);
     tally.undo_failed += u64::from(undo_failed);
     Ok(())
+}
+
+/// The executions that were seen: here each path has one, and is called again for it.
+fn executed(ran: &Ran) -> bounds::Executed {
+    let mut executed = bounds::Executed::default();
+    for call in ran.calls.iter().filter(|call| call.tool != "wait") {
+        executed.note(&call.tool, &call.path, 0);
+    }
+    executed
 }
 
 fn still_differs(made: &Effects, seed: u64, order: u64) -> bool {

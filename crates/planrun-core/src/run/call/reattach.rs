@@ -195,12 +195,7 @@ impl Calls {
 fn lost_with_its_process(ctx: &Context, at: NodeRef, effect: Effect) -> StepError {
     let message = "the process that had sent it ended before an answer came".to_owned();
     let class = ErrorClass::Transient(Transient::Network);
-    let lost = CallError {
-        class,
-        message,
-        sent: Sent::Maybe,
-        retry_after: None,
-    };
+    let lost = CallError::new(class, message, Sent::Maybe);
     let attempts = ctx.tree.record(at).attempts;
     StepError::attempt(lost, effect, &ctx.tree.own_path(at), attempts)
 }

@@ -21,5 +21,6 @@ codes! {
     error RESERVED_NAME = "reserved-name";
     error BAD_JSON = "bad-json";
     error JSON_SHAPE = "json-shape";
+    error MISSING_HEAD = "missing-head";
     warning EMPTY_PLAN = "empty-plan";
 }

@@ -3,7 +3,7 @@
 use super::Subject;
 use super::subject::{allow, entry};
 use crate::diag::{Diagnostic, Edit, Severity, codes};
-use crate::lint::reach::{Door, Need, Reach, leaves_root};
+use crate::lint::reach::{Door, Lists, Need, Reach, leaves_root};
 use crate::permission::Permissions;
 use crate::source::Span;
 use crate::syntax::ast;
@@ -11,9 +11,13 @@ use crate::syntax::ast;
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let project = subject.project;
     let own = subject.plan.allow.as_ref();
-    let lists_tools = own.is_some_and(|own| own.tools.is_some())
-        || project.allow.is_some_and(Permissions::lists_tools);
-    let reach = Reach::of(subject.plan, lists_tools);
+    let lists = Lists {
+        tools: own.is_some_and(|own| own.tools.is_some())
+            || project.allow.is_some_and(Permissions::lists_tools),
+        agents: own.is_some_and(|own| own.agents.is_some())
+            || project.allow.is_some_and(Permissions::lists_agents),
+    };
+    let reach = Reach::of(subject.plan, lists);
     if reach.needs.is_empty() && reach.open.is_empty() {
         return;
     }
@@ -57,7 +61,7 @@ fn nothing_allowed(subject: &Subject<'_>, reach: &Reach, found: &mut Vec<Diagnos
         found.push(unless_called(denied(subject, need, false, true)));
     }
     let doors = Door::ALL.into_iter();
-    for door in doors.filter(|door| !matches!(door, Door::Env | Door::Tools)) {
+    for door in doors.filter(|door| !matches!(door, Door::Env | Door::Tools | Door::Agents)) {
         let known = reach.needs.iter().any(|need| need.door == door);
         let Some((_, span)) = reach.open.iter().find(|(open, _)| *open == door && !known) else {
             continue;
@@ -137,6 +141,7 @@ fn doing(door: Door) -> &'static str {
         Door::Run => "running",
         Door::Env => "setting the variable",
         Door::Tools => "calling",
+        Door::Agents => "calling the agent",
     }
 }
 
@@ -147,7 +152,7 @@ fn noun(door: Door) -> &'static str {
         Door::Write => "a change",
         Door::Run => "a run",
         Door::Env => "a value",
-        Door::Tools => "a call",
+        Door::Tools | Door::Agents => "a call",
     }
 }
 
@@ -163,9 +168,17 @@ fn addition(subject: &Subject<'_>, door: Door, pattern: &str) -> Option<Edit> {
         return None;
     }
     let Some(written) = subject.setting(allow) else {
-        let at = subject.written.body.span.start as usize + 1;
-        let text = format!("\n    allow {{ {}: [{pattern}] }}", door.name());
-        return Some(Edit::new(Span::at(at), text));
+        let body = subject.written.body.span.start as usize;
+        let setting = format!("allow {{ {}: [{pattern}] }}", door.name());
+        let has_braces = subject
+            .source
+            .slice(subject.written.body.span)
+            .starts_with('{');
+        return Some(if has_braces {
+            Edit::new(Span::at(body + 1), format!("\n    {setting}"))
+        } else {
+            Edit::new(Span::at(body), format!("{setting}\n"))
+        });
     };
     match entry(written, door.name()) {
         Some(list) => behind_last(list, pattern),

@@ -3,7 +3,7 @@
 use super::Subject;
 use super::subject::allow;
 use crate::diag::{Diagnostic, Edit, codes};
-use crate::lint::reach::{Door, Reach};
+use crate::lint::reach::{Door, Lists, Reach};
 use crate::permission::Permissions;
 use crate::source::Span;
 use crate::syntax::ast;
@@ -16,7 +16,8 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let ast::ExprKind::Object(entries) = &written.kind else {
         return;
     };
-    let reach = Reach::of(subject.plan, true);
+    let (tools, agents) = (true, true);
+    let reach = Reach::of(subject.plan, Lists { tools, agents });
     for entry in entries {
         let ast::EntryKey::Name(name) = &entry.key else {
             continue;
@@ -52,7 +53,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             {
                 continue;
             }
-            let edit = if patterns.len() == 1 {
+            let edit = if patterns.len() == 1 && !door.is_open_without_list() {
                 entry_removal(written, entries, entry)
             } else {
                 let spans = patterns.iter().map(|pattern| pattern.span);

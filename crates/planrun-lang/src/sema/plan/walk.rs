@@ -72,7 +72,7 @@ impl Plan {
 }
 
 /// A plan with who owns which of its blocks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Nesting<'a> {
     plan: &'a Plan,
     owners: Vec<Option<(BlockId, NodeId)>>,

@@ -58,23 +58,7 @@ impl TestChecker<'_> {
             ));
             return None;
         };
-        let reaction = match &outcome.kind {
-            ast::MockOutcomeKind::Value(value) => {
-                let what = format_args!("the answer to `{text}`");
-                Reaction::Value(self.constant_of(value, &question.ty(), &what))
-            }
-            ast::MockOutcomeKind::Fail { class, message } => {
-                let class = self.refusal(class, &question)?;
-                let message = message
-                    .as_ref()
-                    .map(|message| self.constant_of(message, &Type::String, &"the note"));
-                Reaction::Fail { class, message }
-            }
-            ast::MockOutcomeKind::Generated | ast::MockOutcomeKind::Crash { .. } => {
-                self.no_answer(outcome.span, &question);
-                return None;
-            }
-        };
+        let reaction = self.said(&text, outcome, &question)?;
         let times = outcome.times.as_ref().map(|times| self.times(times));
         Some(TestAnswer {
             span: outcome.span,
@@ -83,6 +67,47 @@ impl TestChecker<'_> {
             times,
             delay: self.delay(outcome),
         })
+    }
+
+    /// What is said to a question.
+    fn said(
+        &mut self,
+        text: &str,
+        outcome: &ast::MockOutcome,
+        question: &Question<'_>,
+    ) -> Option<Reaction> {
+        match &outcome.kind {
+            ast::MockOutcomeKind::Value(value) => {
+                let what = format_args!("the answer to `{text}`");
+                Some(Reaction::Value(self.constant_of(
+                    value,
+                    &question.ty(),
+                    &what,
+                )))
+            }
+            ast::MockOutcomeKind::Fail {
+                class,
+                message,
+                details,
+            } => {
+                if let Some(details) = details {
+                    self.no_details(details.span);
+                }
+                let class = self.refusal(class, question)?;
+                let message = message
+                    .as_ref()
+                    .map(|message| self.constant_of(message, &Type::String, &"the note"));
+                Some(Reaction::Fail {
+                    class,
+                    message,
+                    details: None,
+                })
+            }
+            ast::MockOutcomeKind::Generated | ast::MockOutcomeKind::Crash { .. } => {
+                self.no_answer(outcome.span, question);
+                None
+            }
+        }
     }
 
     /// Reports an outcome that only tools have.
@@ -94,6 +119,14 @@ impl TestChecker<'_> {
         let ways = std::iter::once("write the answer".to_owned()).chain(refusals);
         let ways = ways.collect::<Vec<_>>().join(", or ");
         self.diagnostics.push(finding.help(ways));
+    }
+
+    /// Reports what a tool says of its failure, and people do not.
+    fn no_details(&mut self, span: Span) {
+        let message = "only the failure of a tool has details";
+        let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, span, message);
+        self.diagnostics
+            .push(finding.help("remove them; what people say beside a no is its text"));
     }
 
     /// How people refuse.

@@ -70,19 +70,24 @@ pub enum Reaction {
     Fail {
         class: ErrorClass,
         message: Option<Code>,
+        /// What the other side says beside the message.
+        details: Option<Code>,
     },
     /// The process dies, before the call has gone out or after it has happened.
     Crash { after: bool },
 }
 
 impl Reaction {
-    /// The value or the message of it.
-    fn code(&self) -> Option<&Code> {
-        match self {
-            Self::Value(code) => Some(code),
-            Self::Fail { message, .. } => message.as_ref(),
-            Self::Generated | Self::Crash { .. } => None,
-        }
+    /// The value of it, or the message and the details.
+    fn codes(&self) -> impl Iterator<Item = &Code> {
+        let codes = match self {
+            Self::Value(code) => [Some(code), None],
+            Self::Fail {
+                message, details, ..
+            } => [message.as_ref(), details.as_ref()],
+            Self::Generated | Self::Crash { .. } => [None, None],
+        };
+        codes.into_iter().flatten()
     }
 }
 
@@ -192,12 +197,12 @@ impl Test {
             mock.arguments.iter().for_each(|(_, code)| visit(code));
             mock.reactions
                 .iter()
-                .filter_map(|reaction| reaction.reaction.code())
+                .flat_map(|reaction| reaction.reaction.codes())
                 .for_each(&mut *visit);
         }
         self.answers
             .iter()
-            .filter_map(|answer| answer.reaction.code())
+            .flat_map(|answer| answer.reaction.codes())
             .for_each(&mut *visit);
         self.signals
             .iter()

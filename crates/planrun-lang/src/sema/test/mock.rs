@@ -220,12 +220,23 @@ impl TestChecker<'_> {
                 Some(Reaction::Value(self.result(signature, value)))
             }
             ast::MockOutcomeKind::Generated => Some(Reaction::Generated),
-            ast::MockOutcomeKind::Fail { class, message } => {
+            ast::MockOutcomeKind::Fail {
+                class,
+                message,
+                details,
+            } => {
                 let class = self.raised(signature, class)?;
                 let message = message
                     .as_ref()
                     .map(|message| self.constant_of(message, &Type::String, &"the message"));
-                Some(Reaction::Fail { class, message })
+                let details = details
+                    .as_ref()
+                    .map(|details| self.constant_of(details, &Type::Any, &"the details"));
+                Some(Reaction::Fail {
+                    class,
+                    message,
+                    details,
+                })
             }
             ast::MockOutcomeKind::Crash { after } => Some(Reaction::Crash { after: *after }),
         }

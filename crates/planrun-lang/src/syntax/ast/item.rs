@@ -13,6 +13,14 @@ pub struct Item {
     pub kind: ItemKind,
 }
 
+impl Item {
+    /// Whether it stands in the text: the `use` of what a text in short form calls does not.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        !self.span.is_empty()
+    }
+}
+
 #[derive(Debug)]
 pub enum ItemKind {
     Use(Use),
@@ -149,10 +157,11 @@ pub enum MockOutcomeKind {
     Value(Expr),
     /// `generated`: a value made from the tool's result schema.
     Generated,
-    /// `fail class ["message"]`
+    /// `fail class ["message"] [details value]`
     Fail {
         class: Name,
         message: Option<Expr>,
+        details: Option<Box<Expr>>,
     },
     /// `crash before` or `crash after`
     Crash {

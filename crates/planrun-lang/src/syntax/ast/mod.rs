@@ -58,6 +58,8 @@ pub struct File {
     pub items: Vec<Item>,
     /// Every comment of the file in source order, doc comments included.
     pub comments: Vec<Comment>,
+    /// Whether the text is in short form: the head of its plan, its braces and the `use` of what it calls are not written.
+    pub is_short: bool,
 }
 
 /// One `//` comment, markers included in the span.

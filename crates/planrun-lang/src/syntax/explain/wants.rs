@@ -86,8 +86,8 @@ fn want(rule: Rule) -> Option<Want> {
 /// Words that only go on with a complete value are no help.
 fn keyword(word: &str) -> Option<Want> {
     match word {
-        "is" | "max" | "parallel" | "by" | "times" | "delay" | "statuses" | "expires" | "fails"
-        | "key" | "match" | "known" => None,
+        "is" | "max" | "parallel" | "by" | "times" | "delay" | "details" | "statuses"
+        | "expires" | "fails" | "key" | "match" | "known" => None,
         "signal" => Some(Want::Value),
         "map" | "result" => Some(Want::Type),
         word => Some(Want::Word(word.to_owned())),

@@ -86,5 +86,6 @@ fn read_tree(reader: &mut Reader<'_>, value: &Value<'_>) -> ast::File {
         doc: fields.held(reader, "doc"),
         items: fields.held(reader, "items"),
         comments: Vec::new(),
+        is_short: false,
     }
 }

@@ -213,7 +213,8 @@ kinds! {
 kinds! {
     MockOutcomeKind, |kind| Choice::Outcome.shape(kind), else generated [Self::Generated];
     "value": [Self::Value(value)] value "value";
-    "fail": [Self::Fail { class, message }] class "class", message "message";
+    "fail": [Self::Fail { class, message, details }]
+        class "class", message "message", details "details";
     "crash": [Self::Crash { after }] after "moment";
 }
 

@@ -18,14 +18,16 @@ use expressions::lower_expression;
 use items::lower_item;
 pub(super) use numbers::spelled as spelled_duration;
 use patterns::next_pattern;
+use statements::lower_statement;
 use type_expressions::next_type;
 
 use super::ast::{
-    Comment, CommentKind, Expr, ExprKind, File, Item, Name, Pattern, PatternKind, TypeExpr,
-    TypeExprKind,
+    Comment, CommentKind, Expr, ExprKind, File, Item, Name, Pattern, PatternKind, Statement,
+    TypeExpr, TypeExprKind,
 };
 use super::given_twice;
 use super::grammar::parse::Rule;
+use super::place::Place;
 use super::tree::{Node, Nodes, Tree};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
@@ -102,6 +104,7 @@ impl<'a> Lowering<'a> {
             doc: self.file_doc(),
             items: Vec::new(),
             comments: self.comments.to_vec(),
+            is_short: false,
         }
     }
 
@@ -111,6 +114,22 @@ impl<'a> Lowering<'a> {
             .flat_map(Node::inner)
             .filter_map(|node| lower_item(self, node))
             .collect()
+    }
+
+    /// The items and the statements of a text in short form.
+    pub fn short(&mut self, tree: &Tree<'_>) -> (Vec<Item>, Vec<Statement>) {
+        let (mut items, mut statements) = (Vec::new(), Vec::new());
+        for node in tree.roots().flat_map(Node::inner) {
+            match node.rule() {
+                Rule::use_item
+                | Rule::type_item
+                | Rule::tool_item
+                | Rule::junk_item
+                | Rule::EOI => items.extend(lower_item(self, node)),
+                _ => lower_statement(self, node, Place::Plan, &mut statements),
+            }
+        }
+        (items, statements)
     }
 
     /// The tree of a text that is one expression.

@@ -29,7 +29,7 @@ pub(super) fn next_block(cx: &mut Lowering<'_>, items: &mut Children<'_>, place:
     Block { span, statements }
 }
 
-fn lower_statement(
+pub(super) fn lower_statement(
     cx: &mut Lowering<'_>,
     node: Node<'_>,
     place: Place,

@@ -111,9 +111,12 @@ fn lower_outcome(cx: &mut Lowering<'_>, node: Node<'_>) -> MockOutcome {
                 Children::of,
             );
             let class = name(failure.take(Rule::class_name));
+            let message = optional_expression(cx, &mut failure);
+            let details = parts.take(Rule::details_attribute);
             MockOutcomeKind::Fail {
                 class,
-                message: optional_expression(cx, &mut failure),
+                message,
+                details: details.map(|node| Box::new(next_expression(cx, &mut Children::of(node)))),
             }
         }
         Some(Rule::outcome_crash) => MockOutcomeKind::Crash {

@@ -18,8 +18,8 @@ use crate::diag::Diagnostic;
 use crate::source::Span;
 
 pub(super) use tokens::{Delimiter, Token, TokenKind};
-use words::begins_item;
 pub(super) use words::{ITEM_WORDS, STATEMENT_WORDS, TEST_WORDS, clause_words, is_clause_word};
+use words::{begins_item, begins_statement};
 
 /// How deep blocks may nest.
 pub const MAX_BLOCKS: usize = 128;
@@ -49,6 +49,33 @@ impl Scan<'_> {
     /// Whether nothing was found and nothing was mended.
     pub fn is_clean(&self) -> bool {
         self.diagnostics.is_empty() && matches!(self.text, Cow::Borrowed(_))
+    }
+
+    /// Whether statements stand outside of all brackets, and no plan and no test does.
+    pub fn is_short(&self) -> bool {
+        let (mut depth, mut statement) = (0_usize, false);
+        for (index, token) in self.tokens.iter().enumerate() {
+            match token.kind {
+                TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
+                TokenKind::Close(_) | TokenKind::InterpolationEnd => {
+                    depth = depth.saturating_sub(1);
+                }
+                TokenKind::Word if depth == 0 && token.line_start => {
+                    let begins = matches!(token.text(self.author), "plan" | "test")
+                        && begins_item(self.author, &self.tokens, index);
+                    if begins {
+                        return false;
+                    }
+                    statement |= begins_statement(self.author, &self.tokens, index);
+                }
+                TokenKind::Word
+                | TokenKind::Number
+                | TokenKind::Text
+                | TokenKind::Symbol
+                | TokenKind::Broken => {}
+            }
+        }
+        statement
     }
 
     /// Where lines begin items, outside of all brackets. Only a clean text has brackets that can be trusted.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_lang::call::CallError;
+use planrun_lang::call::{CallError, Details};
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::Sent;
 use planrun_lang::source::{SourceFile, Span};
@@ -167,7 +167,17 @@ impl Reader<'_> {
     }
 
     fn failure(&self, node: &Node) -> Result<Recorded, RecordingError> {
-        self.known(node, &["class", "message", "sent", "retry_after_ms"])?;
+        self.known(
+            node,
+            &[
+                "class",
+                "message",
+                "sent",
+                "retry_after_ms",
+                "details",
+                "details_json",
+            ],
+        )?;
         let name = self.text(node, "class")?;
         let class = ErrorClass::find(&name).ok_or_else(|| {
             self.wrong(
@@ -180,11 +190,15 @@ impl Reader<'_> {
         let retry_after = self
             .number(node, "retry_after_ms")?
             .map(Duration::from_millis);
+        let details = self.value(node, "details")?.unwrap_or_default();
+        let details = Details::new(&details)
+            .map_err(|too_long| self.wrong(node.span, too_long.to_string()))?;
         Ok(Recorded::Failure(CallError {
             class,
             message: self.text(node, "message")?.to_string(),
             sent,
             retry_after,
+            details,
         }))
     }
 

@@ -37,9 +37,9 @@ fn call(text: &mut String, entry: &Entry) {
     let _ = writeln!(text, "    call: {}", entry.call);
     let _ = writeln!(text, "    tool: {}", quoted(&entry.tool));
     let _ = writeln!(text, "    contract: {}", quoted(&entry.contract));
-    field(text, "arguments", &entry.arguments);
+    field(text, "arguments", &entry.arguments, 4);
     match &entry.outcome {
-        Recorded::Value(value) => field(text, "value", value),
+        Recorded::Value(value) => field(text, "value", value, 4),
         Recorded::Failure(error) => failure(text, error),
         Recorded::Unanswered => text.push_str("    unanswered: true\n"),
     }
@@ -64,19 +64,27 @@ fn failure(text: &mut String, error: &CallError) {
     {
         let _ = writeln!(text, "      retry_after_ms: {after}");
     }
+    if let Some(details) = &error.details {
+        field(text, "details", details.json(), 6);
+    }
 }
 
 /// A value in blocks; where that would not be read as what it is, as a text of JSON.
-fn field(text: &mut String, name: &str, value: &Json) {
-    let mut block = format!("    {name}:");
-    node(&mut block, value, 6);
+fn field(text: &mut String, name: &str, value: &Json, indent: usize) {
+    let mut block = format!("{:indent$}{name}:", "");
+    node(&mut block, value, indent + 2);
     let read = yaml::parse(&block)
         .ok()
         .and_then(|read| read.get(name).map(yaml::Node::to_json));
     if read.as_ref() == Some(value) {
         text.push_str(&block);
     } else {
-        let _ = writeln!(text, "    {name}_json: {}", quoted(&value.to_string()));
+        let _ = writeln!(
+            text,
+            "{:indent$}{name}_json: {}",
+            "",
+            quoted(&value.to_string())
+        );
     }
 }
 
@@ -165,6 +173,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use planrun_lang::call::Details;
     use planrun_lang::protocol::Sent;
     use planrun_lang::types::ErrorClass;
 
@@ -194,6 +203,7 @@ mod tests {
             message: "the \"desk\" is closed".to_owned(),
             sent: Sent::Answered,
             retry_after: Some(Duration::from_millis(1500)),
+            details: Details::new(&json!({"open_at": "9:00", "no": [1.50]})).unwrap(),
         };
         let recording = Recording::new(vec![
             entry("mail", 2, Recorded::Value(value)),
@@ -223,6 +233,10 @@ calls:
       message: \"the \\\"desk\\\" is closed\"
       sent: \"answered\"
       retry_after_ms: 1500
+      details:
+        open_at: \"9:00\"
+        \"no\":
+          - 1.5
   - path: \"mail\"
     call: 2
     tool: \"hr.query\"
@@ -299,8 +313,9 @@ calls:
 
     proptest! {
         #[test]
-        fn whatever_is_recorded_is_read_as_it_was(value in json(), arguments in json(), path in any::<String>(), message in any::<String>()) {
-            let failure = CallError { class: ErrorClass::Internal, message: message.clone(), sent: Sent::No, retry_after: None };
+        fn whatever_is_recorded_is_read_as_it_was(value in json(), arguments in json(), path in any::<String>(), message in any::<String>(), told in json()) {
+            let failure = CallError::new(ErrorClass::Internal, message.clone(), Sent::No).with_details(&told);
+            let details = failure.details.clone();
             let outcomes = [Recorded::Value(value.clone()), Recorded::Failure(failure)];
             let calls = outcomes.into_iter().zip(1..).map(|(outcome, call)| Entry { arguments: arguments.clone(), ..entry(&path, call, outcome) });
             let recording = Recording::new(calls.collect());
@@ -308,7 +323,7 @@ calls:
             prop_assert_eq!(&*read.calls[0].path, &*path);
             prop_assert_eq!(&read.calls[0].arguments, &arguments);
             prop_assert!(matches!(&read.calls[0].outcome, Recorded::Value(other) if *other == value));
-            prop_assert!(matches!(&read.calls[1].outcome, Recorded::Failure(error) if error.message == message));
+            prop_assert!(matches!(&read.calls[1].outcome, Recorded::Failure(error) if error.message == message && error.details == details));
             prop_assert_eq!(read.to_text(&[]), recording.to_text(&[]));
         }
     }

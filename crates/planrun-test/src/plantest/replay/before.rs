@@ -138,6 +138,7 @@ fn call_error(error: &StepError) -> CallError {
         message: first.message.to_string(),
         sent,
         retry_after: first.retry_after,
+        details: first.details.clone(),
     }
 }
 

@@ -318,6 +318,7 @@ mod tests {
             name: "notes".to_owned(),
             version: "1.0.0".to_owned(),
             tools: [("search".to_owned(), tool)].into(),
+            left_out: 0,
         }
     }
 

@@ -9,7 +9,7 @@ use planrun_lang::types::{Denied, ErrorClass, Transient, Validation};
 use serde_json::{Map, Value as Json, json};
 
 use super::client::{Agent, Updates};
-use super::result::{of_message, of_task, text_of};
+use super::result::{data_of, of_message, of_task, text_of, words_of};
 use super::task::Known;
 use super::wire::State;
 use crate::tools::{AskReply, EventSender, Handle, Progress, Question, Request};
@@ -287,11 +287,12 @@ impl<'a> Talk<'a> {
     }
 
     fn failure(&self, what: &str, sent: Sent) -> CallError {
-        let said = self.known.status.message.as_ref().map(text_of);
-        let said = said.filter(|said| !said.is_empty());
+        let last_words = self.known.status.message.as_ref();
+        let said = last_words.map(words_of).filter(|said| !said.is_empty());
         let said = said.unwrap_or_else(|| "it does not say why".to_owned());
         let class = ErrorClass::Tool("failed".into());
         CallError::new(class, format!("the agent {what}: {said}"), sent)
+            .with_details(&last_words.map(data_of).unwrap_or_default())
     }
 }
 

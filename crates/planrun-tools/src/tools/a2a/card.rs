@@ -125,9 +125,6 @@ pub(super) fn offered(card: AgentCard) -> OfferedServer {
     };
     let mut tools = BTreeMap::from([(SEND.to_owned(), send)]);
     for skill in card.skills.into_iter().take(MAX_SKILLS) {
-        if skill.id.is_empty() {
-            continue;
-        }
         let examples = skill.examples.iter();
         let examples = examples.map(|example| format!("\nFor example: {example}"));
         let description = skill.description.unwrap_or_default() + &examples.collect::<String>();
@@ -139,11 +136,13 @@ pub(super) fn offered(card: AgentCard) -> OfferedServer {
         };
         tools.insert(skill.id, tool);
     }
-    OfferedServer {
+    let offered = OfferedServer {
         name: card.name,
         version: card.version,
         tools,
-    }
+        left_out: 0,
+    };
+    offered.with_names()
 }
 
 /// What every tool of an agent takes.

@@ -68,6 +68,8 @@ struct RpcError {
     code: i64,
     #[serde(default)]
     message: String,
+    #[serde(default)]
+    data: Json,
 }
 
 /// What HTTP+JSON answers where it fails: a `google.rpc.Status`.
@@ -81,13 +83,7 @@ struct RestError {
     #[serde(default)]
     message: String,
     #[serde(default)]
-    details: Vec<RestDetail>,
-}
-
-#[derive(Deserialize)]
-struct RestDetail {
-    #[serde(default)]
-    reason: String,
+    details: Vec<Json>,
 }
 
 impl Agent {
@@ -287,20 +283,21 @@ fn unavailable(message: &str) -> CallError {
 
 /// What an error of JSON-RPC means for the step.
 fn rpc_failure(error: &RpcError) -> CallError {
+    let data = &error.data;
     let (class, sent) = match error.code {
         // A message whose content the agent does not take, and one that is none.
         -32602 | -32005 => (ErrorClass::Validation(Validation::Arguments), Sent::No),
         // What is asked for is not offered, or not in this revision.
         -32700 | -32600 | -32601 | -32009 | -32008 | -32004 => (ErrorClass::Internal, Sent::No),
-        _ => return unavailable(&error.message),
+        _ => return unavailable(&error.message).with_details(data),
     };
-    CallError::new(class, error.message.clone(), sent)
+    CallError::new(class, error.message.clone(), sent).with_details(data)
 }
 
 /// The same over HTTP+JSON, where it is one that the protocol knows.
 fn rest_failure(error: &RestError) -> Option<CallError> {
     let code = error.details.iter().find_map(|detail| {
-        Some(match detail.reason.as_str() {
+        Some(match detail["reason"].as_str()? {
             "INVALID_PARAMS" | "CONTENT_TYPE_NOT_SUPPORTED" => -32602,
             "INVALID_REQUEST"
             | "METHOD_NOT_FOUND"
@@ -312,6 +309,12 @@ fn rest_failure(error: &RestError) -> Option<CallError> {
             _ => return None,
         })
     });
-    let message = error.message.clone();
-    code.map(|code| rpc_failure(&RpcError { code, message }))
+    let (message, data) = (error.message.clone(), error.details.clone().into());
+    code.map(|code| {
+        rpc_failure(&RpcError {
+            code,
+            message,
+            data,
+        })
+    })
 }

@@ -50,6 +50,33 @@ pub(super) fn text_of(message: &Message) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
+/// What a message says: its texts, and all of it where it has none.
+pub(super) fn words_of(message: &Message) -> String {
+    let mut words = message.clone();
+    words
+        .parts
+        .retain(|part| matches!(part.content, Content::Text(_)));
+    text_of(if words.parts.is_empty() {
+        message
+    } else {
+        &words
+    })
+}
+
+/// The data of a message: that of one part, a list where several have some, null where none has.
+pub(super) fn data_of(message: &Message) -> Json {
+    let data = message.parts.iter().filter_map(|part| match &part.content {
+        Content::Data(data) => Some(whole_numbers(data.clone())),
+        Content::Text(_) | Content::Bytes(_) | Content::Url(_) => None,
+    });
+    let mut data: Vec<Json> = data.collect();
+    match &mut *data {
+        [] => Json::Null,
+        [only] => only.take(),
+        _ => data.into(),
+    }
+}
+
 /// Texts that follow each other as one.
 fn joined(parts: &[Part]) -> Vec<Part> {
     let mut whole: Vec<Part> = Vec::new();

@@ -373,18 +373,15 @@ impl Rest {
         let known = errors
             .iter()
             .find(|one| reason.as_deref() == Some(&one.reason));
-        if let Some(known) = known {
-            return Err(known.error(format!("{path}: {told}")));
-        }
-        if let Some(error) = failure(response.status, &response.headers, now, path, &told) {
-            return Err(error);
-        }
-        let message = format!("{path} answered with status {}: {told}", response.status);
-        Err(CallError::new(
-            ErrorClass::Tool("failed".into()),
-            message,
-            Sent::Answered,
-        ))
+        let error = match known {
+            Some(known) => Some(known.error(format!("{path}: {told}"))),
+            None => failure(response.status, &response.headers, now, path, &told),
+        };
+        let error = error.unwrap_or_else(|| {
+            let message = format!("{path} answered with status {}: {told}", response.status);
+            CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered)
+        });
+        Err(error.with_details(&json.unwrap_or_default()))
     }
 
     fn value(&self, response: &HttpResponse, json: Option<Json>, path: &str) -> CallOutcome {

@@ -119,6 +119,7 @@ pub(crate) fn contract(
         key_ttl,
         resource: resource(section, &known, found),
         reads_clock: false,
+        is_agent: false,
         usage: usage(section, found),
         input_schema: arguments
             .schema

@@ -71,7 +71,7 @@ impl AppTransport {
     fn post(&self, request: &Request) -> Result<(Url, HttpRequest), CallError> {
         let url = self.endpoint.as_ref().map_err(|(class, why)| {
             let message = format!("{} cannot be called: {why}", self.signature.path());
-            failed(class.clone(), message, Sent::No)
+            CallError::new(class.clone(), message, Sent::No)
         })?;
         let key = &*request.idempotency_key;
         let json = HeaderValue::from_static("application/json");
@@ -86,7 +86,7 @@ impl AppTransport {
             let prepared = rest.request(url, headers, &arguments);
             let prepared = prepared.map_err(|problem| {
                 let message = format!("{}: {problem}", self.signature.path());
-                failed(
+                CallError::new(
                     ErrorClass::Validation(Validation::Arguments),
                     message,
                     Sent::No,
@@ -165,8 +165,8 @@ fn address(written: &str) -> Result<Url, (ErrorClass, String)> {
 }
 
 fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> CallOutcome {
-    let body = serde_json::from_slice::<Json>(&response.body);
-    let object = body.as_ref().ok().and_then(Json::as_object);
+    let body = serde_json::from_slice::<Json>(&response.body).unwrap_or_default();
+    let object = body.as_object();
     let success = object
         .and_then(|object| object.get("success"))
         .and_then(Json::as_bool);
@@ -178,25 +178,25 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
         .find(|known| success == Some(false) && reason == Some(&known.reason));
     let told = told(object, &response.body);
     if let Some(known) = declared {
-        return Err(known.error(format!("{path}: {told}")));
+        return Err(known.error(format!("{path}: {told}")).with_details(&body));
     }
     if let Some(error) = failure(response.status, &response.headers, now, path, &told) {
-        return Err(error);
+        return Err(error.with_details(&body));
     }
     match (response.status, success) {
         (200..=299, Some(true)) => {
             let data = object.and_then(|object| object.get("data")).cloned();
             Ok(Answer::Json(data.unwrap_or(Json::Null)))
         }
-        (_, Some(false)) => Err(failed(
-            ErrorClass::Tool("failed".into()),
-            format!("{path}: {told}"),
-            Sent::Answered,
-        )),
+        (_, Some(false)) => {
+            let class = ErrorClass::Tool("failed".into());
+            let error = CallError::new(class, format!("{path}: {told}"), Sent::Answered);
+            Err(error.with_details(&body))
+        }
         (200..=299, None) => {
             let message =
                 format!("{path} did not answer with an object that has `success`: {told}");
-            Err(failed(
+            Err(CallError::new(
                 ErrorClass::Validation(Validation::Result),
                 message,
                 Sent::Answered,
@@ -204,20 +204,8 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
         }
         (status, _) => {
             let message = format!("{path} answered with status {status}: {told}");
-            Err(failed(
-                ErrorClass::Tool("failed".into()),
-                message,
-                Sent::Answered,
-            ))
+            let error = CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered);
+            Err(error.with_details(&body))
         }
-    }
-}
-
-fn failed(class: ErrorClass, message: String, sent: Sent) -> CallError {
-    CallError {
-        class,
-        message,
-        sent,
-        retry_after: None,
     }
 }

@@ -201,12 +201,11 @@ fn poll_talk(
 /// What a call ends with whose events stop without an end: nobody knows what has happened.
 #[must_use]
 pub fn broken_off() -> CallError {
-    CallError {
-        class: ErrorClass::Transient(Transient::Network),
-        message: "the call broke off without an end".to_owned(),
-        sent: Sent::Maybe,
-        retry_after: None,
-    }
+    CallError::new(
+        ErrorClass::Transient(Transient::Network),
+        "the call broke off without an end",
+        Sent::Maybe,
+    )
 }
 
 struct MapOutcome<C> {

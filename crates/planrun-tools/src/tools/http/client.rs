@@ -124,7 +124,7 @@ impl HttpClient {
         for redirects in 0..=MAX_REDIRECTS {
             // Once a server has answered, later trouble does not mean that nothing happened.
             let later = |error: CallError| {
-                if redirects > 0 {
+                if redirects > 0 && error.sent == Sent::No {
                     CallError {
                         sent: Sent::Answered,
                         ..error
@@ -136,7 +136,7 @@ impl HttpClient {
             check_scheme(&request.url)
                 .and_then(|()| gate(&request.url))
                 .map_err(later)?;
-            let response = self.once(&request).await?;
+            let response = self.once(&request).await.map_err(later)?;
             match redirected(request, &response) {
                 Some(next) => request = next,
                 None => return Ok(response),
@@ -210,12 +210,7 @@ pub(in crate::tools) fn error(
     message: impl Into<String>,
     sent: Sent,
 ) -> CallError {
-    CallError {
-        class,
-        message: message.into(),
-        sent,
-        retry_after: None,
-    }
+    CallError::new(class, message.into(), sent)
 }
 
 /// A client that follows no redirect, tries nothing again and goes through no proxy. With permissions, names resolve to the

@@ -226,7 +226,10 @@ fn answer(response: &HttpResponse, place: &str, now: i128) -> CallOutcome {
         place,
         &body.preview(TOLD_OF_BODY),
     ) {
-        return Err(error);
+        return Err(match &body {
+            Value::String(_) | Value::Bytes(_) => error,
+            json => error.with_details(&json.to_json()),
+        });
     }
     let mut headers = Map::new();
     // A cookie lets somebody in, and whatever a plan reads is written down.

@@ -39,6 +39,7 @@ pub fn failure(
         message,
         sent,
         retry_after: retry_after(headers, now),
+        details: None,
     })
 }
 

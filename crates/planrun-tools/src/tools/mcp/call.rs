@@ -15,13 +15,14 @@ use rmcp::model::{
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::Value as Json;
+use tokio::sync::watch;
 
 use super::McpServer;
 use super::connection::Connection;
 use super::handler::innermost;
-use super::long_lines::TOO_LONG;
+use super::lines::UNREADABLE;
 use super::open_calls::{Elicitation, Registration, Word};
-use super::result::{contents, outcome};
+use super::result::{contents, outcome, with_data};
 use super::task::{TaskId, pause};
 use crate::tools::{AskReply, EventSender, PinnedTool, Progress, Question, Request, ServerError};
 
@@ -120,6 +121,7 @@ impl Call<'_> {
             meta.insert(KEY.to_owned(), (*self.request.idempotency_key).into());
         }
         let options = PeerRequestOptions::no_options().with_meta(meta);
+        let lost = connection.calls().lost_answers();
         let sent = connection.peer().send_cancellable_request(call, options);
         let mut handle = sent.await.map_err(|problem| self.failed(&problem))?;
         let words = connection.calls().register(handle.progress_token.clone());
@@ -127,6 +129,7 @@ impl Call<'_> {
             biased;
             answer = &mut handle.rx => answer.unwrap_or(Err(ServiceError::TransportClosed)),
             () = self.request.cancel.cancelled() => return Err(cancel(handle).await),
+            why = lost_answer(lost) => return Err(broken(why, Sent::Maybe)),
             () = listen(words, &mut self.events) => Err(ServiceError::TransportClosed),
         };
         answer.map_err(|problem| self.failed(&problem))
@@ -159,7 +162,7 @@ impl Call<'_> {
                 .into_call_error();
         }
         match problem {
-            ServiceError::McpError(error) if error.code.0 == TOO_LONG => {
+            ServiceError::McpError(error) if error.code.0 == UNREADABLE => {
                 broken(&error.message, Sent::Answered)
             }
             ServiceError::McpError(error) => {
@@ -170,7 +173,8 @@ impl Call<'_> {
                     ErrorCode::METHOD_NOT_FOUND => (ErrorClass::Internal, Sent::No),
                     _ => (ErrorClass::Transient(Transient::Unavailable), Sent::Maybe),
                 };
-                CallError::new(class, error.message.to_string(), sent)
+                let failure = CallError::new(class, error.message.to_string(), sent);
+                with_data(failure, error.data.as_ref())
             }
             ServiceError::TransportClosed => {
                 let message = "the server closed the connection before it answered";
@@ -212,6 +216,15 @@ async fn cancel(handle: RequestHandle<RoleClient>) -> CallError {
     // A server that is gone needs not be told.
     let _ = handle.cancel(Some("the step was stopped".to_owned())).await;
     stopped(Sent::Maybe)
+}
+
+/// Why an answer was lost that may have been the one to this call, once one was.
+async fn lost_answer(mut lost: watch::Receiver<&'static str>) -> &'static str {
+    if lost.changed().await.is_err() {
+        // The connection has ended, and the answer is told so.
+        std::future::pending::<()>().await;
+    }
+    *lost.borrow()
 }
 
 /// Passes on what the server says in the course of a call, for as long as the connection knows of the call. A question that

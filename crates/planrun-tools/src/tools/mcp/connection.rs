@@ -110,8 +110,9 @@ impl Connection {
 
     async fn start(address: &McpAddress, host: &dyn Host) -> Result<Self, String> {
         let mut program = None;
-        let served = serve(|| {
-            let (started, pipes) = Program::start(address, host)?;
+        let calls = OpenCalls::default();
+        let served = serve(&calls, || {
+            let (started, pipes) = Program::start(address, host, &calls)?;
             program = Some(started);
             Ok(pipes)
         });
@@ -158,11 +159,13 @@ impl Connection {
         let (name, version) = info
             .map(|info| (info.name, info.version))
             .unwrap_or_default();
-        Ok(OfferedServer {
+        let offered = OfferedServer {
             name,
             version,
             tools,
-        })
+            left_out: 0,
+        };
+        Ok(offered.with_names())
     }
 
     async fn list(&self) -> Result<BTreeMap<String, OfferedTool>, ListError> {

@@ -33,6 +33,7 @@ pub(super) type Service = RunningService<RoleClient, Handler>;
 /// Begins to talk over a transport that is made anew for each try: with the latest revision of the protocol where the server
 /// knows it, else with the one that it chooses.
 pub(super) async fn serve<T, E, A>(
+    calls: &OpenCalls,
     mut transport: impl FnMut() -> Result<T, String>,
 ) -> Result<Service, Refused>
 where
@@ -43,14 +44,19 @@ where
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::V_2025_11_25),
     };
-    let first = Handler::default()
-        .serve_with_lifecycle(transport()?, latest)
-        .await;
+    let handler = || Handler {
+        calls: calls.clone(),
+        ..Handler::default()
+    };
+    let first = handler().serve_with_lifecycle(transport()?, latest).await;
     match first {
-        // It answers what it does not know.
-        Err(ClientInitializeError::ExpectedInitResult(_)) => {
+        // It answers what it does not know, or tells at once which older revisions it speaks.
+        Err(
+            ClientInitializeError::ExpectedInitResult(_)
+            | ClientInitializeError::NoCompatibleProtocolVersion { .. },
+        ) => {
             let older = ClientLifecycleMode::Initialize;
-            let second = Handler::default().serve_with_lifecycle(transport()?, older);
+            let second = handler().serve_with_lifecycle(transport()?, older);
             Ok(second.await?)
         }
         first => Ok(first?),

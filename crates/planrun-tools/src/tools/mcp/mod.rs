@@ -4,7 +4,7 @@ mod address;
 mod call;
 mod connection;
 mod handler;
-mod long_lines;
+mod lines;
 mod oauth;
 mod open_calls;
 mod program;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::model::{
     ElicitRequestParams, ElicitResult, ElicitationAction, ProgressNotificationParam, ProgressToken,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// How much a server may say to one call before that is taken; the rest of its progress is dropped.
 const MAX_WAITING: usize = 16;
@@ -26,6 +26,8 @@ pub(super) struct Elicitation {
 #[derive(Clone, Default)]
 pub(super) struct OpenCalls {
     calls: Arc<Mutex<Vec<OpenCall>>>,
+    /// Why an answer was lost of which nobody knows whose it was: the latest time.
+    lost: watch::Sender<&'static str>,
 }
 
 struct OpenCall {
@@ -85,6 +87,16 @@ impl OpenCalls {
             return cancelled();
         }
         arrives.await.unwrap_or_else(|_| cancelled())
+    }
+
+    /// An answer has come that cannot be read, and whose it is is not known.
+    pub(super) fn lose_answer(&self, why: &'static str) {
+        self.lost.send_replace(why);
+    }
+
+    /// What tells of answers that are lost from now on.
+    pub(super) fn lost_answers(&self) -> watch::Receiver<&'static str> {
+        self.lost.subscribe()
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Vec<OpenCall>) -> T) -> T {

@@ -8,7 +8,8 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::task::JoinHandle;
 
 use super::McpAddress;
-use super::long_lines::LongLines;
+use super::lines::Lines;
+use super::open_calls::OpenCalls;
 use crate::host::Host;
 use crate::tools::process::ProcessGroup;
 
@@ -32,14 +33,18 @@ struct ErrorOutput {
 }
 
 /// The pipes to a program.
-pub(super) type Pipes = (LongLines<ChildStdout>, ChildStdin);
+pub(super) type Pipes = (Lines<ChildStdout>, ChildStdin);
 
 impl Program {
     /// Starts the program of a server.
     ///
     /// # Errors
     /// One sentence that says why it cannot be started.
-    pub(super) fn start(address: &McpAddress, host: &dyn Host) -> Result<(Self, Pipes), String> {
+    pub(super) fn start(
+        address: &McpAddress,
+        host: &dyn Host,
+        calls: &OpenCalls,
+    ) -> Result<(Self, Pipes), String> {
         let McpAddress::Program {
             command,
             surroundings,
@@ -57,7 +62,8 @@ impl Program {
             std::io::ErrorKind::NotFound => format!("there is no program `{name}`"),
             _ => format!("`{name}` cannot be started: {problem}"),
         })?;
-        let output = child.stdout.take().map(LongLines::new);
+        let output = child.stdout.take();
+        let output = output.map(|output| Lines::new(output, calls.clone()));
         let pipes = output.zip(child.stdin.take());
         let pipes = pipes.ok_or_else(|| format!("`{name}` has no pipes"))?;
         let errors = child.stderr.take().map(|output| {

@@ -12,6 +12,7 @@ use rmcp::transport::streamable_http_client::{
 
 use super::handler::{Refused, Service, serve};
 use super::oauth::{Refusal, authorized, remedy};
+use super::open_calls::OpenCalls;
 use crate::host::Host;
 use crate::tools::ProjectLimit;
 use crate::tools::credential::Credentials;
@@ -71,7 +72,7 @@ impl Remote<'_> {
             custom.insert(name, value);
         }
         let config = StreamableHttpClientTransportConfig::with_uri(self.url).custom_headers(custom);
-        serve(|| {
+        serve(&OpenCalls::default(), || {
             let (client, config) = (client.clone(), config.clone());
             Ok(StreamableHttpClientTransport::with_client(client, config))
         })

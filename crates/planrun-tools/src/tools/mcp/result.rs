@@ -56,6 +56,14 @@ fn only_text(content: &[ContentBlock]) -> Option<&str> {
     }
 }
 
+/// What an error of the protocol brings beside its message.
+pub(super) fn with_data(error: CallError, data: Option<&Json>) -> CallError {
+    match data {
+        Some(data) => error.with_details(data),
+        None => error,
+    }
+}
+
 /// Why the server says that the call has failed.
 fn failure(result: &CallToolResult, signature: &Signature) -> CallError {
     let texts = texts(&result.content);
@@ -64,7 +72,8 @@ fn failure(result: &CallToolResult, signature: &Signature) -> CallError {
         ("", None) => format!("{} has failed and does not say why", signature.path()),
         (texts, _) => texts.to_owned(),
     };
-    CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered)
+    let error = CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered);
+    with_data(error, result.structured_content.as_ref())
 }
 
 /// All texts of a result, one below the other.
@@ -183,6 +192,7 @@ fn unknown_block() -> CallError {
 
 #[cfg(test)]
 mod tests {
+    use planrun_lang::call::Details;
     use planrun_lang::types::Contract;
     use serde_json::json;
 
@@ -265,6 +275,13 @@ mod tests {
         assert_eq!(
             unwrapped(failed, None),
             Err("tool.failed: no such note".to_owned())
+        );
+        let told = json!({ "isError": true, "content": [{ "type": "text", "text": "no" }], "structuredContent": { "code": 7 } });
+        let signature = Signature::unknown("notes".into(), "search".into());
+        let error = outcome(serde_json::from_value(told).unwrap(), &signature).unwrap_err();
+        assert_eq!(
+            (&*error.message, error.details),
+            ("no", Details::new(&json!({ "code": 7 })).unwrap())
         );
         let silent = json!({ "isError": true, "content": [] });
         let expected = "tool.failed: notes.search has failed and does not say why";

@@ -14,7 +14,7 @@ use rmcp::service::ServiceError;
 use serde_json::{Value as Json, json};
 
 use super::call::{Call, broken, stopped};
-use super::result::outcome;
+use super::result::{outcome, with_data};
 use crate::tools::{Handle, Progress, ServerError};
 
 /// How often a server is asked that does not say how often.
@@ -182,12 +182,11 @@ fn completed(result: JsonObject, signature: &Signature) -> CallOutcome {
 
 /// Why a task has failed.
 fn failure(error: JsonObject) -> CallError {
-    let error = serde_json::from_value::<ErrorData>(Json::Object(error));
-    let message = error.map_or_else(
-        |_| "the task has failed and does not say why".to_owned(),
-        |error| error.message.into_owned(),
-    );
-    CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered)
+    let error = serde_json::from_value::<ErrorData>(Json::Object(error)).ok();
+    let message = error.as_ref().map(|error| error.message.clone());
+    let message = message.unwrap_or("the task has failed and does not say why".into());
+    let failed = CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered);
+    with_data(failed, error.and_then(|error| error.data).as_ref())
 }
 
 fn is_transient(error: &CallError) -> bool {

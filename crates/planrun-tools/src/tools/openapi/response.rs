@@ -193,10 +193,10 @@ impl Responses {
             let content = declared.and_then(|one| one.content.as_ref());
             return value(response, content.map(|(_, content, _)| *content), path);
         }
-        let json = serde_json::from_slice::<Json>(&response.body);
-        let told = told(json.as_ref().ok().and_then(Json::as_object), &response.body);
+        let json = serde_json::from_slice::<Json>(&response.body).unwrap_or_default();
+        let told = told(json.as_object(), &response.body);
         if let Some(error) = failure(response.status, &response.headers, now, path, &told) {
-            return Err(error);
+            return Err(error.with_details(&json));
         }
         let exact = declared.is_some_and(|one| matches!(one.status, Status::Exactly(_)));
         let name = error_name(response.status).filter(|_| exact);
@@ -208,7 +208,7 @@ impl Responses {
         };
         let class = ErrorClass::Tool(name.unwrap_or_else(|| "failed".into()));
         let message = format!("{path} answered with status {}: {told}", response.status);
-        Err(CallError::new(class, message, sent))
+        Err(CallError::new(class, message, sent).with_details(&json))
     }
 }
 

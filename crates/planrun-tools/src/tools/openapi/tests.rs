@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use planrun_lang::call::{Answer, CallError};
+use planrun_lang::call::{Answer, CallError, Details};
 use planrun_lang::protocol::Sent;
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Effect, decode};
@@ -368,6 +368,8 @@ async fn statuses_are_failures_of_their_own() {
             "{id}"
         );
         assert_eq!(error.message, message);
+        let details = Details::new(&json!({ "detail": "no such order" })).unwrap();
+        assert_eq!(error.details, details.filter(|_| id == "none"), "{id}");
     }
 }
 

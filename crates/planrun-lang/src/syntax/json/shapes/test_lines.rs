@@ -42,7 +42,9 @@ pub(super) static OUTCOMES: &[Shape] = shapes! {
         must "value": Slot::Value, "The value.";
     } REPETITION];
     "generated", "a `generated`", "A value made from the tool's result schema." => [REPETITION];
-    "fail", "a `fail`", "A failure." => [FAILURE REPETITION];
+    "fail", "a `fail`", "A failure." => [FAILURE {
+        may "details": Slot::Value, "What the other side says of it beside the message.";
+    } REPETITION];
     "crash", "a `crash`", "The engine stops." => [{
         must "moment": Slot::Word(Word::Moment), "Before or after the call.";
     } REPETITION];

@@ -1,0 +1,293 @@
+//! What a program writes, line by line: whoever waits for an answer that cannot be read is told so, in place of waiting on.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use serde_json::json;
+use tokio::io::{AsyncBufRead as _, AsyncRead, BufReader, ReadBuf};
+
+use super::open_calls::OpenCalls;
+
+/// The longest line that is read; the transport drops a longer one.
+pub(super) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+/// How many lists and objects may stand in each other; the transport drops what goes deeper.
+const MAX_DEPTH: usize = 127;
+/// The code of the error that stands in for an answer that was dropped.
+pub(super) const UNREADABLE: i32 = -32_091;
+/// Longer than any key that is looked for, and than any id.
+const MAX_WORD_BYTES: usize = 24;
+
+/// What a program writes, with an error behind each answer that the transport has dropped. Where it is not known whose answer
+/// that was, all calls in flight are told.
+pub(super) struct Lines<R> {
+    inner: BufReader<R>,
+    line: Line,
+    /// What is still to be given before more is read.
+    owed: Vec<u8>,
+    calls: OpenCalls,
+}
+
+/// A line, as far as it has been read: how large its message is, and what that is by the fields at its top.
+#[derive(Default)]
+struct Line {
+    length: usize,
+    depth: usize,
+    deepest: usize,
+    text: Text,
+    /// The key, or the value if that is no list and no object, that is being read at the top.
+    word: Vec<u8>,
+    key: Vec<u8>,
+    id: Option<u64>,
+    has_method: bool,
+    has_result: bool,
+}
+
+/// Whether what is read stands between quotes.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Text {
+    #[default]
+    Outside,
+    Inside,
+    /// Behind a backslash.
+    Escaped,
+}
+
+/// What becomes of a message that nobody gets to read.
+#[derive(Debug, PartialEq, Eq)]
+enum Loss {
+    /// It was the answer to this request.
+    Answer(u64, &'static str),
+    /// It may have been the answer to any.
+    Unknown(&'static str),
+}
+
+impl<R: AsyncRead> Lines<R> {
+    pub(super) fn new(inner: R, calls: OpenCalls) -> Self {
+        Self {
+            inner: BufReader::new(inner),
+            line: Line::default(),
+            owed: Vec::new(),
+            calls,
+        }
+    }
+}
+
+impl Line {
+    fn add(&mut self, part: &[u8]) {
+        self.length += part.len();
+        for byte in part {
+            self.read(*byte);
+        }
+    }
+
+    fn read(&mut self, byte: u8) {
+        if self.text != Text::Outside {
+            self.text = match (self.text, byte) {
+                (Text::Inside, b'\\') => Text::Escaped,
+                (Text::Inside, b'"') => Text::Outside,
+                _ => Text::Inside,
+            };
+            self.note(byte);
+            return;
+        }
+        match byte {
+            b'"' => {
+                self.text = Text::Inside;
+                self.note(byte);
+            }
+            b'{' | b'[' => {
+                self.depth += 1;
+                self.deepest = self.deepest.max(self.depth);
+            }
+            b'}' | b']' => {
+                if self.depth == 1 {
+                    self.end_field();
+                }
+                self.depth = self.depth.saturating_sub(1);
+            }
+            b':' if self.depth == 1 => self.key = std::mem::take(&mut self.word),
+            b',' if self.depth == 1 => self.end_field(),
+            _ if byte.is_ascii_whitespace() => {}
+            _ => self.note(byte),
+        }
+    }
+
+    fn note(&mut self, byte: u8) {
+        if self.depth == 1 && self.word.len() < MAX_WORD_BYTES {
+            self.word.push(byte);
+        }
+    }
+
+    fn end_field(&mut self) {
+        let value = std::mem::take(&mut self.word);
+        match &*std::mem::take(&mut self.key) {
+            b"\"id\"" => {
+                self.id = std::str::from_utf8(&value)
+                    .ok()
+                    .and_then(|id| id.parse().ok());
+            }
+            b"\"method\"" => self.has_method = true,
+            b"\"result\"" | b"\"error\"" => self.has_result = true,
+            _ => {}
+        }
+    }
+
+    /// What is lost with it. Nobody waits for a notification, and what is no message was never one.
+    fn loss(&self) -> Option<Loss> {
+        let why = if self.length > MAX_LINE_BYTES {
+            "the answer has more than 16 MiB"
+        } else if self.deepest > MAX_DEPTH {
+            "the answer has more than 127 lists and objects in each other"
+        } else if self.has_result && self.id.is_none() {
+            "the server has sent an answer that does not say which request it is for"
+        } else {
+            return None;
+        };
+        match (self.id, self.has_method, self.has_result) {
+            (Some(id), false, _) => Some(Loss::Answer(id, why)),
+            // The server waits for an answer to it, and will not go on.
+            (Some(_), true, _) => Some(Loss::Unknown("the server has asked what cannot be read")),
+            (None, false, true) => Some(Loss::Unknown(why)),
+            (None, _, _) => None,
+        }
+    }
+}
+
+impl<R> Lines<R> {
+    /// Tells whoever waits for what was lost with the line that has just ended.
+    fn end_line(&mut self) {
+        match std::mem::take(&mut self.line).loss() {
+            None => {}
+            Some(Loss::Answer(id, why)) => {
+                let error = json!({ "code": UNREADABLE, "message": why });
+                let text = json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string();
+                self.owed = (text + "\n").into_bytes();
+            }
+            Some(Loss::Unknown(why)) => self.calls.lose_answer(why),
+        }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if !this.owed.is_empty() {
+            let given = this.owed.len().min(buffer.remaining());
+            let given: Vec<u8> = this.owed.drain(..given).collect();
+            buffer.put_slice(&given);
+            return Poll::Ready(Ok(()));
+        }
+        let available = ready!(Pin::new(&mut this.inner).poll_fill_buf(context))?;
+        let fitting = available.len().min(buffer.remaining());
+        let mut part = available.get(..fitting).unwrap_or_default();
+        if let Some(end) = part.iter().position(|byte| *byte == b'\n') {
+            part = part.get(..=end).unwrap_or(part);
+        }
+        buffer.put_slice(part);
+        this.line.add(part);
+        let (taken, ends) = (part.len(), part.last() == Some(&b'\n'));
+        Pin::new(&mut this.inner).consume(taken);
+        if ends {
+            this.end_line();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    fn loss(message: &str) -> Option<Loss> {
+        let mut line = Line::default();
+        // However it is cut.
+        message.as_bytes().chunks(7).for_each(|part| line.add(part));
+        line.loss()
+    }
+
+    async fn read(written: Vec<u8>) -> String {
+        let mut read = Vec::new();
+        Lines::new(&*written, OpenCalls::default())
+            .read_to_end(&mut read)
+            .await
+            .unwrap();
+        assert!(read.starts_with(&written[..MAX_LINE_BYTES.min(written.len())]));
+        String::from_utf8(read[written.len().min(read.len())..].to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_an_answer_that_is_too_long_is_told_so() {
+        let long = "x".repeat(MAX_LINE_BYTES);
+        for answer in [
+            format!("{{\"jsonrpc\": \"2.0\", \"id\": 7, \"result\": \"{long}\"}}\n"),
+            format!("{{\"id\":7,\"result\":{{\"id\":5,\"a\":\"{long}\"}}}}\n"),
+            format!("{{\"result\":\"{long}\",\"jsonrpc\":\"2.0\",\"id\":7}}\n"),
+            format!("{{\"result\":\"{long}\", \"id\": 7, \"jsonrpc\": \"2.0\", \"x\": [[]]}}\n"),
+        ] {
+            let told: serde_json::Value = serde_json::from_str(&read(answer.into()).await).unwrap();
+            assert_eq!(
+                (&told["id"], &told["error"]["code"]),
+                (&json!(7), &json!(UNREADABLE))
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn everything_else_goes_through_as_it_is() {
+        let long = "x".repeat(MAX_LINE_BYTES);
+        for written in [
+            "{\"id\":1}\n\n{\"id\":2}".to_owned(),
+            format!("{{\"method\":\"{long}\"}}\n"),
+            format!("{{\"a\":{{\"a\":\"{long}\",\"id\":5}}}}\n"),
+        ] {
+            assert_eq!(read(written.into()).await, "");
+        }
+    }
+
+    #[test]
+    fn what_is_dropped_by_the_reader_of_json_is_what_is_too_deep_here() {
+        for (depth, is_lost) in [(MAX_DEPTH - 1, false), (MAX_DEPTH, true)] {
+            let lists = "[".repeat(depth) + &"]".repeat(depth);
+            let message = format!("{{\"id\": 3, \"result\": {lists}}}");
+            let read = serde_json::from_str::<serde_json::Value>(&message);
+            assert_eq!(read.is_err(), is_lost, "{depth}");
+            let why = "the answer has more than 127 lists and objects in each other";
+            let expected = is_lost.then_some(Loss::Answer(3, why));
+            assert_eq!(loss(&message), expected, "{depth}");
+        }
+    }
+
+    #[test]
+    fn answers_without_an_id_may_be_for_anybody_and_notifications_are_for_nobody() {
+        let nobody = "the server has sent an answer that does not say which request it is for";
+        for answer in [
+            "{\"jsonrpc\": \"2.0\", \"result\": {\"id\": 5}}",
+            "{\"id\": null, \"error\": {\"code\": -32700}}",
+            "{\"result\": \"\\\"id\\\": 5, \", \"id\": \"x\"}",
+        ] {
+            assert_eq!(loss(answer), Some(Loss::Unknown(nobody)), "{answer}");
+        }
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        let request = format!("{{\"id\": 1, \"method\": \"m\", \"params\": {deep}}}");
+        assert_eq!(
+            loss(&request),
+            Some(Loss::Unknown("the server has asked what cannot be read"))
+        );
+        for message in [
+            format!("{{\"method\": \"m\", \"params\": {deep}}}"),
+            "{\"method\": \"m\", \"params\": {\"result\": 1}}".to_owned(),
+            "{\"id\": 987654, \"result\": {}}".to_owned(),
+            "starting: {1, 2} [ok], \"result\"".to_owned(),
+            deep,
+        ] {
+            assert_eq!(loss(&message), None, "{message}");
+        }
+    }
+}

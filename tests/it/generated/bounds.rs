@@ -1,0 +1,154 @@
+//! What a run does at most is no guess: in no run of a generated plan is a tool executed more often than its bound says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use planrun_core::journal::EventKind;
+use planrun_lang::bounds::{Around, Bounds, Role, bounds};
+use planrun_lang::sema::{Budget, Plan, Policy};
+use rayon::prelude::*;
+
+use super::stage::{Weather, observe};
+use super::workshop::{Workshop, seeds};
+use crate::generate::{Size, project};
+
+/// So many plans are tried in CI.
+const PLANS: u64 = 4000;
+
+/// Executions of a tool in a role, each by its path and its number there.
+#[derive(Default)]
+pub struct Executed(BTreeMap<(String, Role), BTreeSet<(String, u32)>>);
+
+impl Executed {
+    pub fn note(&mut self, tool: &str, path: &str, execution: u32) {
+        let executions = self.0.entry((tool.to_owned(), role(path))).or_default();
+        executions.insert((path.to_owned(), execution));
+    }
+
+    /// What was executed more often than this allows.
+    pub fn beyond(&self, bounds: &Bounds) -> Option<String> {
+        self.0.iter().find_map(|((tool, role), executions)| {
+            let count = executions.len() as u64;
+            let most = most(bounds, tool, *role);
+            let over = most.is_some_and(|most| count > most);
+            over.then(|| {
+                format!("{tool} {role:?}: {count} executions, {most:?} at most: {executions:?}")
+            })
+        })
+    }
+}
+
+/// The most executions of a tool in a role, classes together.
+fn most(bounds: &Bounds, tool: &str, role: Role) -> Option<u64> {
+    let uses = bounds.uses.iter();
+    let own = uses.filter(|used| &*used.tool == tool && used.role == role);
+    own.map(|used| used.max).sum()
+}
+
+/// What a call at this path is for. What looks or undoes does so whatever stands within.
+fn role(path: &str) -> Role {
+    let names = path
+        .split('.')
+        .map(|name| name.split('[').next().unwrap_or(name));
+    let aside = names.clone().find_map(|name| match name {
+        "undo" => Some(Role::Undo),
+        "verify" => Some(Role::Verify),
+        _ => None,
+    });
+    let recovers = names.into_iter().any(|name| name == "recover");
+    aside.unwrap_or(if recovers {
+        Role::Recover
+    } else {
+        Role::Forward
+    })
+}
+
+/// What a plan does at most where no project says more.
+pub fn of(plan: &Plan) -> Bounds {
+    let around = Around {
+        policy: &Policy::default(),
+        limits: &Budget::default(),
+        retry: &|_| None,
+        wanted: None,
+    };
+    bounds(plan, &around)
+}
+
+/// What was seen in all runs.
+#[derive(Default, Debug)]
+struct Tally {
+    runs: u64,
+    executions: u64,
+    /// Executions in another role than the plan's own work.
+    beside: u64,
+    /// Bounds of more than one that were reached.
+    reached: u64,
+}
+
+#[test]
+fn no_tool_is_executed_more_often_than_its_bound_says() {
+    let (base, count) = seeds(PLANS);
+    let tally = Mutex::new(Tally::default());
+    let wrong: Vec<String> = (base..base + count)
+        .into_par_iter()
+        .filter_map(|seed| try_seed(seed, &tally).err())
+        .collect();
+    let tally = tally.into_inner().unwrap();
+    println!("{count} plans from seed {base}: {tally:?}");
+    for told in wrong.iter().take(3) {
+        println!("{told}");
+    }
+    assert!(wrong.is_empty(), "{} of {count} plans", wrong.len());
+    if count >= 400 {
+        // The test must not become empty.
+        assert!(
+            tally.executions > count * 4 && tally.beside > count / 10 && tally.reached > count / 20,
+            "too little ran"
+        );
+    }
+}
+
+fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
+    let size = Size {
+        whole_language: seed.is_multiple_of(3),
+        ..if seed.is_multiple_of(2) {
+            Size::SMALL
+        } else {
+            Size::USUAL
+        }
+    };
+    let made = project(seed, size);
+    let checked = Workshop::of(&made).check(&made);
+    let plan: &Arc<Plan> = checked.plans.last().unwrap();
+    let bounds = of(plan);
+    for weather in [Weather::Fair, Weather::Rough] {
+        let mut executed = Executed::default();
+        observe(plan, &made, weather, seed, |event| {
+            if let EventKind::StepRunning {
+                path,
+                tool,
+                call: Some(call),
+                ..
+            } = &event.kind
+            {
+                executed.note(tool, path, call.execution);
+            }
+        });
+        if let Some(fault) = executed.beyond(&bounds) {
+            return Err(format!(
+                "seed {seed}, {weather:?}: {fault}\n{}",
+                made.main()
+            ));
+        }
+        let mut tally = tally.lock().unwrap();
+        tally.runs += 1;
+        for ((tool, role), executions) in &executed.0 {
+            let count = executions.len() as u64;
+            tally.executions += count;
+            tally.beside += if *role == Role::Forward { 0 } else { count };
+            let reached = count > 1 && most(&bounds, tool, *role) == Some(count);
+            tally.reached += u64::from(reached);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,548 @@
+//! Plan mode as a client of the protocol has it: over streams, with a person who answers or does not.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use planrun::tool::{self, CallError, Tool};
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{Denied, ErrorClass};
+use planrun_runs::runs::Planrun;
+use planrun_serve::mcp::Server;
+use planrun_serve::mode::PlanMode;
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+
+const TIDY: &str = r#"
+use desk
+
+plan tidy() -> int {
+    policy { on_failure: undo }
+    step open = desk.list()
+    step closed = each id in open max 5 {
+        step c = desk.close(id: id, by: "planrun") undo desk.reopen(id: id)
+        yield c
+    }
+    reply size(closed)
+}
+"#;
+
+const SEE: &str = "use desk plan see() -> int { step open = desk.list() reply size(open) }";
+
+/// What was done to the tickets, in order.
+type Log = Arc<Mutex<Vec<String>>>;
+
+/// A project with a desk, and what was done to it.
+struct Desk {
+    folder: TempDir,
+    mode: Arc<PlanMode>,
+    log: Log,
+}
+
+fn desk_tools(log: &Log, refuses: Option<&'static str>) -> Vec<Tool> {
+    let list = tool::from_fn(
+        "/// Lists the open tickets. All of them.\ntool desk.list() -> string[] read",
+        |_: Json| Ok::<_, CallError>(vec!["t1", "t2", "t3"]),
+    );
+    let done = log.clone();
+    let close = tool::from_fn(
+        "/// Closes a ticket.\ntool desk.close(id: string, by: string) -> string effect",
+        move |asked: Json| {
+            let id = asked["id"].as_str().unwrap_or_default().to_owned();
+            if refuses == Some(&*id) {
+                let class = ErrorClass::Denied(Denied::Policy);
+                return Err(CallError::new(class, "the ticket is locked", Sent::No));
+            }
+            done.lock().unwrap().push(format!("close {id}"));
+            Ok(id)
+        },
+    );
+    let done = log.clone();
+    let reopen = tool::from_fn(
+        "tool desk.reopen(id: string) -> string effect",
+        move |asked: Json| {
+            let id = asked["id"].as_str().unwrap_or_default().to_owned();
+            done.lock().unwrap().push(format!("reopen {id}"));
+            Ok::<_, CallError>(id)
+        },
+    );
+    let slow = tool::from_fn("tool desk.slow() -> int read", |_: Json| {
+        std::thread::sleep(Duration::from_millis(300));
+        Ok::<_, CallError>(1)
+    });
+    [list, close, reopen, slow].map(Result::unwrap).into()
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self::refusing(None)
+    }
+
+    fn refusing(refuses: Option<&'static str>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Log::default();
+        let planrun = Planrun::open(folder.path())
+            .unwrap()
+            .with_tools(desk_tools(&log, refuses));
+        let mode = PlanMode::new(planrun);
+        Self { folder, mode, log }
+    }
+
+    fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// A client of a revision; `answers` are given to the questions it is asked, in order.
+    async fn client(&self, revision: &'static str, person: Person) -> Peer {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let server = Server::new(self.mode.clone());
+        tokio::spawn(server.serve_over(tokio::io::split(theirs)));
+        Peer::new(ours, revision, person).await
+    }
+}
+
+/// Who sits at a client.
+enum Person {
+    /// It cannot ask anybody.
+    Nobody,
+    /// What is said to each question, after so long.
+    Says(VecDeque<(Json, Duration)>),
+}
+
+impl Person {
+    fn says<const N: usize>(answers: [Json; N]) -> Self {
+        let thinks = Duration::from_millis(1100);
+        Self::Says(answers.into_iter().map(|answer| (answer, thinks)).collect())
+    }
+
+    fn yes() -> Self {
+        Self::says([json!({ "action": "accept", "content": { "approve": true } })])
+    }
+}
+
+/// A client that speaks the protocol by itself.
+struct Peer {
+    reader: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
+    writer: WriteHalf<DuplexStream>,
+    revision: &'static str,
+    person: Person,
+    last: u64,
+    /// What it was asked, and what it was notified of.
+    asked: Vec<String>,
+    notified: Vec<Json>,
+}
+
+impl Peer {
+    async fn new(stream: DuplexStream, revision: &'static str, person: Person) -> Self {
+        let (reader, writer) = tokio::io::split(stream);
+        let mut peer = Self {
+            reader: BufReader::new(reader).lines(),
+            writer,
+            revision,
+            person,
+            last: 0,
+            asked: Vec::new(),
+            notified: Vec::new(),
+        };
+        if !peer.is_stateless() {
+            let own = json!({
+                "protocolVersion": revision,
+                "capabilities": peer.capabilities(),
+                "clientInfo": { "name": "tester", "version": "1" },
+            });
+            let result = peer.request("initialize", own).await;
+            assert_eq!(result["protocolVersion"], revision);
+            peer.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+                .await;
+        }
+        peer
+    }
+
+    fn is_stateless(&self) -> bool {
+        self.revision == "2026-07-28"
+    }
+
+    fn capabilities(&self) -> Json {
+        match self.person {
+            Person::Nobody => json!({}),
+            Person::Says(_) => json!({ "elicitation": { "form": {} } }),
+        }
+    }
+
+    async fn send(&mut self, message: &Json) {
+        let line = format!("{message}\n");
+        self.writer.write_all(line.as_bytes()).await.unwrap();
+    }
+
+    /// The result of a request. Questions of the server are answered meanwhile.
+    async fn request(&mut self, method: &str, mut params: Json) -> Json {
+        self.last += 1;
+        let id = self.last;
+        let mut meta = json!({ "progressToken": id });
+        if self.is_stateless() {
+            meta["io.modelcontextprotocol/protocolVersion"] = self.revision.into();
+            meta["io.modelcontextprotocol/clientInfo"] =
+                json!({ "name": "tester", "version": "1" });
+            meta["io.modelcontextprotocol/clientCapabilities"] = self.capabilities();
+        }
+        params["_meta"] = meta;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+            .await;
+        loop {
+            let line = self
+                .reader
+                .next_line()
+                .await
+                .unwrap()
+                .expect("the server is there");
+            let message: Json = serde_json::from_str(&line).unwrap();
+            if message["method"] == "elicitation/create" {
+                let answer = self.answer(&message["params"]).await;
+                let reply = json!({ "jsonrpc": "2.0", "id": message["id"], "result": answer });
+                self.send(&reply).await;
+            } else if message["method"].is_string() {
+                self.notified.push(message);
+            } else if message["id"] == id {
+                assert!(message["error"].is_null(), "{message}");
+                return message["result"].clone();
+            }
+        }
+    }
+
+    async fn answer(&mut self, question: &Json) -> Json {
+        self.asked
+            .push(question["message"].as_str().unwrap().to_owned());
+        let Person::Says(answers) = &mut self.person else {
+            panic!("nobody can be asked");
+        };
+        let (answer, after) = answers.pop_front().expect("a question too many");
+        tokio::time::sleep(after).await;
+        answer
+    }
+
+    /// The result of a tool. A client of 2026-07-28 makes the call again with the answers.
+    async fn call(&mut self, tool: &str, arguments: Json) -> Json {
+        let call = json!({ "name": tool, "arguments": arguments });
+        let mut result = self.request("tools/call", call.clone()).await;
+        while result["resultType"] == "input_required" {
+            let mut answers = json!({});
+            for (name, asked) in result["inputRequests"].as_object().unwrap().clone() {
+                answers[name] = self.answer(&asked["params"]).await;
+            }
+            let mut again = call.clone();
+            again["inputResponses"] = answers;
+            again["requestState"] = result["requestState"].clone();
+            result = self.request("tools/call", again).await;
+        }
+        result
+    }
+
+    /// The text of a result, and whether it is an error.
+    async fn told(&mut self, tool: &str, arguments: Json) -> (String, bool) {
+        let result = self.call(tool, arguments).await;
+        let text = result["content"][0]["text"].as_str().unwrap().to_owned();
+        (text, result["isError"] == true)
+    }
+}
+
+const REVISIONS: [&str; 3] = ["2025-06-18", "2025-11-25", "2026-07-28"];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_is_refused_mended_approved_once_and_done() {
+    for revision in REVISIONS {
+        let desk = Desk::new();
+        let mut client = desk.client(revision, Person::yes()).await;
+        let (found, _) = client
+            .told("search", json!({ "query": "close tickets" }))
+            .await;
+        assert!(
+            found.starts_with("desk.close(id, by) effect  Closes a ticket."),
+            "{found}"
+        );
+        let (contract, _) = client
+            .told("describe", json!({ "names": ["desk.close"] }))
+            .await;
+        assert!(contract.contains("tool desk.close(id: string, by: string) -> string effect"));
+
+        let wrong = TIDY.replace("by: \"planrun\"", "from: \"planrun\"");
+        let (refused, is_error) = client.told("run", json!({ "plan": wrong })).await;
+        assert!(
+            is_error && refused.starts_with("Nothing was called."),
+            "{refused}"
+        );
+        assert!(refused.contains("unknown-argument"), "{refused}");
+        assert!(desk.log().is_empty() && client.asked.is_empty());
+
+        let done = client.call("run", json!({ "plan": TIDY })).await;
+        assert_eq!(done["isError"], false, "{revision}: {done}");
+        let value = &done["structuredContent"];
+        assert_eq!(
+            (&value["reply"], &value["state"]),
+            (&json!(3), &json!("completed"))
+        );
+        assert_eq!(value["calls"], json!({ "read": 1, "effect": 3 }));
+        let text: Json =
+            serde_json::from_str(done["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(&text, value);
+        assert_eq!(desk.log(), ["close t1", "close t2", "close t3"]);
+        let [question] = &client.asked[..] else {
+            panic!("{:?}", client.asked)
+        };
+        assert!(
+            question
+                .contains("- desk.close: 5 times (effect), id from desk.list, by = \"planrun\""),
+            "{question}"
+        );
+        assert!(
+            question.contains("undone by desk.reopen if the plan fails"),
+            "{question}"
+        );
+        assert!(question.chars().count() <= 1_200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_no_is_final_and_nothing_happens() {
+    for revision in REVISIONS {
+        let desk = Desk::new();
+        let person = Person::says([json!({ "action": "decline" })]);
+        let mut client = desk.client(revision, person).await;
+        let (told, is_error) = client.told("run", json!({ "plan": TIDY })).await;
+        assert!(is_error && told.contains("denied.human"), "{told}");
+        assert!(told.contains("elicitation:tester` said no"), "{told}");
+        assert!(desk.log().is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_no_of_nobody_and_no_client_that_asks_lead_to_the_page_and_the_terminal() {
+    for (revision, declines) in [
+        ("2025-11-25", true),
+        ("2026-07-28", true),
+        ("2025-11-25", false),
+    ] {
+        let desk = Desk::new();
+        let person = if declines {
+            Person::Says([(json!({ "action": "decline" }), Duration::ZERO)].into())
+        } else {
+            Person::Nobody
+        };
+        let mut client = desk.client(revision, person).await;
+        let (told, is_error) = client.told("run", json!({ "plan": TIDY })).await;
+        assert!(!is_error && told.contains("waits for the person"), "{told}");
+        let page = told
+            .split_once(" at ")
+            .unwrap()
+            .1
+            .split(' ')
+            .next()
+            .unwrap()
+            .to_owned();
+        let run = told.split(' ').nth(1).unwrap().to_owned();
+        assert!(
+            told.contains(&format!(
+                "`planrun runs answer {run} approval=true --resume`"
+            )),
+            "{told}"
+        );
+        assert!(desk.log().is_empty());
+
+        // A person opens the page, reads the plan and agrees.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let browser = reqwest::Client::builder().no_proxy().build().unwrap();
+        let shown = browser
+            .get(&page)
+            .send()
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap();
+        assert!(shown.contains("desk.close: 5 times"), "{shown}");
+        assert!(shown.contains("policy { on_failure: undo }"), "{shown}");
+        let foreign = browser.post(&page).header("origin", "http://evil.example");
+        let foreign = foreign.body("decision=yes").send().await.unwrap();
+        assert_eq!(foreign.status(), 403);
+        assert!(desk.log().is_empty());
+        let sent = browser
+            .post(&page)
+            .body("decision=yes")
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(sent.status(), 200);
+        let (reply, is_error) = client
+            .told("runs", json!({ "id": run, "wait_s": 20 }))
+            .await;
+        assert!(!is_error && reply.contains("\"reply\":3"), "{reply}");
+        assert_eq!(desk.log().len(), 3);
+        // The address answers once.
+        let again = browser
+            .post(&page)
+            .body("decision=no")
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(again.status(), 404);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_that_reads_asks_nobody_and_read_takes_no_other() {
+    let desk = Desk::new();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    let (told, is_error) = client.told("read", json!({ "plan": SEE })).await;
+    assert!(!is_error && told.contains("\"reply\":3"), "{told}");
+    let (told, is_error) = client.told("read", json!({ "plan": TIDY })).await;
+    assert!(is_error && told.contains("may call desk.close"), "{told}");
+    assert!(desk.log().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failure_says_what_was_undone_and_the_mended_plan_takes_over_the_rest() {
+    let desk = Desk::refusing(Some("t3"));
+    let person = Person::says([
+        json!({ "action": "accept", "content": { "approve": true } }),
+        json!({ "action": "accept", "content": { "approve": true } }),
+    ]);
+    let mut client = desk.client("2025-11-25", person).await;
+    let (told, is_error) = client.told("run", json!({ "plan": TIDY })).await;
+    assert!(is_error && told.contains("at closed[2].c"), "{told}");
+    assert!(told.contains("the ticket is locked"), "{told}");
+    assert!(told.contains("undone: closed[0].c, closed[1].c"), "{told}");
+    assert_eq!(
+        desk.log(),
+        ["close t1", "close t2", "reopen t2", "reopen t1"]
+    );
+    let run = told.split(' ').nth(1).unwrap();
+    let mended = TIDY.replace("in open max", "in open.filter(t, t != \"t3\") max");
+    let (told, is_error) = client
+        .told("run", json!({ "plan": mended, "base": run }))
+        .await;
+    assert!(!is_error && told.contains("\"reply\":2"), "{told}");
+    assert_eq!(desk.log()[4..], ["close t1", "close t2"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_saved_plan_is_a_tool() {
+    let desk = Desk::new();
+    let mut client = desk.client("2025-11-25", Person::yes()).await;
+    let (told, is_error) = client
+        .told("save", json!({ "name": "see_open", "plan": SEE }))
+        .await;
+    assert!(!is_error, "{told}");
+    let saved = std::fs::read_to_string(desk.folder.path().join("plans/see_open.plan")).unwrap();
+    assert!(saved.contains("plan see_open() -> int {"), "{saved}");
+    let tools = client.request("tools/list", json!({})).await;
+    let tools = tools["tools"].as_array().unwrap().clone();
+    let names: Vec<&str> = tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "search", "describe", "read", "run", "runs", "save", "see_open"
+        ]
+    );
+    assert_eq!(tools[6]["annotations"]["readOnlyHint"], true);
+    let told = client
+        .notified
+        .iter()
+        .any(|one| one["method"] == "notifications/tools/list_changed");
+    assert!(told, "{:?}", client.notified);
+    assert_eq!(
+        client.told("see_open", json!({})).await,
+        ("3".to_owned(), false)
+    );
+    let (told, _) = client.told("run", json!({ "plan": "plan:see_open" })).await;
+    assert!(told.contains("\"reply\":3"), "{told}");
+    let (told, is_error) = client
+        .told("save", json!({ "name": "see_open", "plan": TIDY }))
+        .await;
+    assert!(is_error && told.contains("there is another plan"), "{told}");
+    let (told, is_error) = client.told("desk.close", json!({ "id": "t1" })).await;
+    assert!(
+        is_error && told.contains(r#"step r = desk.close(id: \"t1\") reply r"#),
+        "{told}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_client_carries_is_of_one_question_one_tool_and_one_answer() {
+    let desk = Desk::new();
+    let mut client = desk.client("2026-07-28", Person::yes()).await;
+    let call = json!({ "name": "run", "arguments": { "plan": TIDY } });
+    let asked = client.request("tools/call", call.clone()).await;
+    let state = asked["requestState"].as_str().unwrap().to_owned();
+    let yes = json!({ "answer": { "action": "accept", "content": { "approve": true } } });
+    let mut again = call.clone();
+    again["inputResponses"] = yes.clone();
+    for (tool, state) in [("read", state.clone()), ("run", format!("{state}x"))] {
+        again["name"] = tool.into();
+        again["requestState"] = state.into();
+        client.last += 1;
+        let (id, mut params) = (client.last, again.clone());
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "tester", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
+        });
+        client
+            .send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }))
+            .await;
+        let line = client.reader.next_line().await.unwrap().unwrap();
+        assert!(
+            line.contains("-32602") && line.contains("requestState"),
+            "{line}"
+        );
+    }
+    assert!(desk.log().is_empty());
+    again["name"] = "run".into();
+    again["requestState"] = state.into();
+    for _ in 0..2 {
+        let done = client.request("tools/call", again.clone()).await;
+        assert_eq!(done["structuredContent"]["reply"], 3, "{done}");
+        // Another answer to the same question changes nothing.
+        again["inputResponses"]["answer"] = json!({ "action": "decline" });
+    }
+    assert_eq!(desk.log().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plans_of_models_reach_nothing_that_the_project_does_not_allow() {
+    let desk = Desk::new();
+    std::fs::write(desk.folder.path().join("secret.txt"), "s3cret").unwrap();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    let plan = r#"use fs plan peek() -> string { allow { read: ["secret.txt"] } step text = fs.read(path: "secret.txt") reply text }"#;
+    let (told, is_error) = client.told("read", json!({ "plan": plan })).await;
+    assert!(is_error && !told.contains("s3cret"), "{told}");
+    assert!(told.contains("permission-missing"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_tells_of_runs_and_gives_the_parts_of_a_reply() {
+    let desk = Desk::new();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    let (told, _) = client.told("runs", json!({})).await;
+    assert_eq!(told, "There are no runs yet.\n");
+    let plan = "use desk plan see() -> { open: string[] } { step open = desk.list() reply { open: open } }";
+    let done = client.call("read", json!({ "plan": plan })).await;
+    let run = done["structuredContent"]["run"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let (told, _) = client.told("runs", json!({})).await;
+    assert_eq!(told, format!("{run} completed see\n"));
+    let part = client
+        .call("runs", json!({ "id": run, "path": "/open", "from": 1 }))
+        .await;
+    assert_eq!(
+        part["structuredContent"]["value"],
+        json!(["t2", "t3"]),
+        "{part}"
+    );
+    let (told, is_error) = client.told("runs", json!({ "id": "nothing" })).await;
+    assert!(is_error, "{told}");
+}
