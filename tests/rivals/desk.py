@@ -20,7 +20,7 @@ from pydantic import BaseModel
 TICKETS = 12
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
-# 1.1 MB of short lines, each of them another.
+# 1.1 MB as JSON: short lines, each of them another.
 HISTORY = "".join(f"2026-11-23 ticket {number:05} was read by the desk\n" for number in range(24_000))
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cfc0000003010100c9fe92ef"

@@ -10,8 +10,8 @@ import sys
 COLUMNS = ["direct", "UTCP", "FastMCP", "Cloudflare", "incurs", "planrun"]
 
 
-def excerpt(text, most=70):
-    line = text.replace("Code execution failed: ", "").strip().splitlines()[0]
+def excerpt(text, most=100):
+    line = " ".join(text.split())
     line = line if len(line) <= most else line[: most - 1] + "…"
     return "`" + line.replace("`", "'").replace("|", "\\|") + "`"
 
@@ -22,7 +22,7 @@ def times(count):
 
 def closed(one):
     if not one["effects"]:
-        return "**nothing was called**"
+        return "**no ticket was touched**"
     if one["closed"] and not one["stays"]:
         return f"{one['closed']} closed and opened again"
     return f"{one['stays']} closed"
@@ -38,7 +38,7 @@ def six(one):
 
 def reads(one):
     each = f"{one['span_ms'] / max(one['calls'] - 1, 1):.1f} ms"
-    return each if one["calls"] == 200 else f"{each}; ended after {one['calls']}: {excerpt(one['said'], 110)}"
+    return each if one["calls"] == 200 else f"{each}; {told(one)} after {one['calls']}: {excerpt(one['said'], 140)}"
 
 
 def failed(one):
@@ -58,7 +58,7 @@ def caught(one):
 def gate(one):
     if one["outcome"] == "value":
         return "ok"
-    return f"asked, then error {excerpt(one['said'], 50)}; {closed(one)}"
+    return f"asked, then error {excerpt(one['said'])}; {closed(one)}"
 
 
 def parallel(ones):
@@ -71,7 +71,7 @@ def killed(one):
     second = one["effects"].count("close 2")
     ending = {
         "lost": "lost: nothing is kept of it",
-        "stuck": f"stuck: {excerpt(one['said'], 44)}",
+        "stuck": f"stuck: {excerpt(one['said'])}",
         "asks": "asks whether it happened, goes on after the answer",
         "value": "goes on by itself",
     }[one["outcome"]]
@@ -81,16 +81,20 @@ def killed(one):
 
 def history(one):
     if one["outcome"] != "value":
-        return f"error {excerpt(one['said'], 90)}"
+        return f"error {excerpt(one['said'])}"
     return f"{one.get('characters', len(one['said'])):,} characters"
 
 
 def photo(one):
+    if one["outcome"] != "value":
+        return f"error {excerpt(one['said'])}"
     if one.get("images"):
         return "the text, and the image as an image"
-    said = one["said"]
-    start = said.find("image")
-    return f"the image as text: {excerpt(said[max(start - 24, 0):], 60)}" if start >= 0 else f"no image: {excerpt(said)}"
+    try:
+        json.loads(one["said"])
+    except ValueError:
+        return "the image as text that is not JSON"
+    return "the image as base64 in JSON"
 
 
 ROWS = [
