@@ -179,9 +179,12 @@ pub fn of_plan(plan: &Signature) -> Definition {
         Json::Object(fields) => Some(fields),
         _ => None,
     };
-    let output = object(to_schema(&plan.returns));
+    let output = to_schema(&plan.returns);
+    // Bytes of parts are shown beside the value, which then has them not.
+    let has_bytes = output.to_string().contains("\"contentEncoding\":");
     // Clients before 2026-07-28 take objects only.
-    let output = output.filter(|fields| fields.get("type") == Some(&"object".into()));
+    let is_object = |fields: &Map<_, _>| fields.get("type") == Some(&"object".into());
+    let output = object(output).filter(|fields| !has_bytes && is_object(fields));
     Definition {
         name: plan.name.to_string(),
         title: plan.name.to_string(),
