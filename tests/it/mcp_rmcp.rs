@@ -78,7 +78,7 @@ impl Peer {
         CallToolResult::success(vec![ContentBlock::text("three steps")])
     }
 
-    fn task(&self) -> Task {
+    fn task() -> Task {
         Task::new("t1", TaskStatus::Working, MOMENT, MOMENT).with_poll_interval_ms(10)
     }
 }
@@ -127,7 +127,7 @@ impl ServerHandler for Peer {
             }
             "walk" => Self::walk(&context).await.into(),
             "ask" => return self.ask(&request, &context).await,
-            "long" => CreateTaskResult::new(self.task()).into(),
+            "long" => CreateTaskResult::new(Self::task()).into(),
             name => {
                 let data = Some(json!({ "known": ["weather"] }));
                 return Err(ErrorData::invalid_params(format!("no {name} here"), data));
@@ -146,7 +146,7 @@ impl ServerHandler for Peer {
                 result: object(json!(CallToolResult::structured(json!({ "done": true })))),
             },
         };
-        Ok(GetTaskResult::new(DetailedTask::new(self.task(), payload)))
+        Ok(GetTaskResult::new(DetailedTask::new(Self::task(), payload)))
     }
 }
 

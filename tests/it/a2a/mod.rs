@@ -470,7 +470,9 @@ async fn a_plan_calls_the_agents_that_it_lists_and_no_other() {
     // The list of a project bounds every plan.
     let bounded = format!("{settings}allow: {{ net: [\"127.0.0.1:*\"], agents: [review] }}\n");
     std::fs::write(place.path().join("planrun.yaml"), bounded).unwrap();
-    assert_eq!(listing("[\"*\"]"), ["permission-missing"]);
+    // Of both plans, whatever they list themselves.
+    let missing = ["permission-missing"; 2];
+    assert_eq!(listing("[\"*\"]"), missing);
     let refused = run(&place, &["run", "a.plan", "--plan", "a"]);
     assert_eq!(refused.status, 1, "{refused:?}");
     let told = "the project's planrun.yaml does not allow it; add `desk` to `agents` of `allow`";

@@ -194,3 +194,75 @@ pub fn of_plan(plan: &Signature) -> Definition {
         hints: Hints::of(plan.effect),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use planrun_lang::types::{Parameter, Type};
+
+    use super::*;
+    use crate::tokens::tokens;
+
+    /// What a model reads of a tool.
+    fn text_of(one: &Definition) -> String {
+        json!({ "name": one.name, "description": one.description, "inputSchema": one.input })
+            .to_string()
+    }
+
+    #[test]
+    fn all_definitions_together_are_small_and_say_what_they_say() {
+        let texts = definitions().map(|one| text_of(&one));
+        let all: usize = texts.iter().map(|text| tokens(text)).sum();
+        assert!(all <= 1_000, "{all} tokens");
+        for one in definitions() {
+            assert!(one.description.chars().count() <= 2_000, "{}", one.name);
+        }
+        assert!(INSTRUCTIONS.chars().count() <= 2_000);
+        insta::assert_snapshot!(
+            "definitions",
+            format!("{INSTRUCTIONS}\n\n{}", texts.join("\n"))
+        );
+    }
+
+    #[test]
+    fn a_saved_plan_is_annotated_by_what_it_does() {
+        let hints = |effect| {
+            let plan = Signature {
+                effect,
+                ..Signature::unknown("plans".into(), "tidy".into())
+            };
+            let hints = of_plan(&plan).hints;
+            (
+                hints.read_only,
+                hints.destructive,
+                hints.idempotent,
+                hints.open_world,
+            )
+        };
+        assert_eq!(hints(Effect::Pure), (true, false, true, false));
+        assert_eq!(hints(Effect::Read), (true, false, true, true));
+        assert_eq!(hints(Effect::Idempotent), (false, true, true, true));
+        assert_eq!(hints(Effect::Irreversible), (false, true, false, true));
+    }
+
+    #[test]
+    fn a_saved_plan_has_the_schemas_of_its_inputs_and_of_a_reply_that_is_an_object() {
+        let input = Parameter {
+            name: "id".into(),
+            ty: Type::Int,
+            required: true,
+            description: None,
+            schema: None,
+            default: None,
+        };
+        let mut plan = Signature {
+            parameters: vec![input],
+            returns: Type::Int,
+            ..Signature::unknown("plans".into(), "tidy".into())
+        };
+        let definition = of_plan(&plan);
+        assert_eq!(definition.input["required"], json!(["id"]));
+        assert_eq!(definition.output, None);
+        plan.returns = planrun_lang::types::error_object();
+        assert!(of_plan(&plan).output.is_some());
+    }
+}

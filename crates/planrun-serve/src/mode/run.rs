@@ -367,7 +367,9 @@ impl PlanMode {
                 return self.unanswered(&question).await;
             }
             if let Err(error) = self.take(&question, said, &channel(&*client)) {
-                return Reply::Failed(format!("The answer was not taken: {error}"));
+                return Reply::Failed(format!(
+                    "The answer was not taken: {error}. `planrun runs cancel {run}` stops the run."
+                ));
             }
         }
         let reply = self.attend(run, client, attendance).await;

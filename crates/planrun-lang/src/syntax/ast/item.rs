@@ -161,7 +161,7 @@ pub enum MockOutcomeKind {
     Fail {
         class: Name,
         message: Option<Expr>,
-        details: Option<Expr>,
+        details: Option<Box<Expr>>,
     },
     /// `crash before` or `crash after`
     Crash {

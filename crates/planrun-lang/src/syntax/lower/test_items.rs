@@ -116,7 +116,7 @@ fn lower_outcome(cx: &mut Lowering<'_>, node: Node<'_>) -> MockOutcome {
             MockOutcomeKind::Fail {
                 class,
                 message,
-                details: details.map(|node| next_expression(cx, &mut Children::of(node))),
+                details: details.map(|node| Box::new(next_expression(cx, &mut Children::of(node)))),
             }
         }
         Some(Rule::outcome_crash) => MockOutcomeKind::Crash {

@@ -88,7 +88,8 @@ impl Line {
                 (Text::Inside, b'"') => Text::Outside,
                 _ => Text::Inside,
             };
-            return self.note(byte);
+            self.note(byte);
+            return;
         }
         match byte {
             b'"' => {

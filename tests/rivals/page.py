@@ -1,0 +1,146 @@
+"""Writes the tables of a page from what `scenarios.py` has found: `page.py PAGE < FOUND`. The same words for the same facts, whoever it is."""
+
+import datetime
+import json
+import os
+import pathlib
+import platform
+import sys
+
+COLUMNS = ["direct", "UTCP", "FastMCP", "Cloudflare", "incurs", "planrun"]
+
+
+def excerpt(text, most=100):
+    line = " ".join(text.split())
+    line = line if len(line) <= most else line[: most - 1] + "…"
+    return "`" + line.replace("`", "'").replace("|", "\\|") + "`"
+
+
+def times(count):
+    return "once" if count == 1 else f"{count} times"
+
+
+def closed(one):
+    if not one["effects"]:
+        return "**no ticket was touched**"
+    if one["closed"] and not one["stays"]:
+        return f"{one['closed']} closed and opened again"
+    return f"{one['stays']} closed"
+
+
+def told(one):
+    return "**success**" if one["outcome"] == "value" else "error"
+
+
+def six(one):
+    return f"{one['ms']:.0f} ms, {one['span_ms']:.0f} of it from the first call to the last"
+
+
+def reads(one):
+    each = f"{one['span_ms'] / max(one['calls'] - 1, 1):.1f} ms"
+    return each if one["calls"] == 200 else f"{each}; {told(one)} after {one['calls']}: {excerpt(one['said'], 140)}"
+
+
+def failed(one):
+    said = f"{told(one)} {excerpt(one['said'])}; {closed(one)}"
+    return said + (f"; a person was asked {times(one['asked'])}" if one.get("asked") else "")
+
+
+def approvals(one):
+    return f"{one['asked']}" if one["closed"] == 6 else failed(one)
+
+
+def caught(one):
+    sent = one["effects"].count("ask 3")
+    return f"{told(one)}; the refused close was sent {'**twice**' if sent == 2 else times(sent)}"
+
+
+def gate(one):
+    if one["outcome"] == "value":
+        return "ok"
+    return f"asked, then error {excerpt(one['said'])}; {closed(one)}"
+
+
+def parallel(ones):
+    well = sum(one["outcome"] == "value" and one["closed"] == 1 for one in ones)
+    worst = next((one for one in ones if one["outcome"] != "value"), None)
+    return f"{well} of {len(ones)} ok" + (f"; {gate(worst)}" if worst else "")
+
+
+def killed(one):
+    second = one["effects"].count("close 2")
+    ending = {
+        "lost": "lost: nothing is kept of it",
+        "stuck": f"stuck: {excerpt(one['said'])}",
+        "asks": "asks whether it happened, goes on after the answer",
+        "value": "goes on by itself",
+    }[one["outcome"]]
+    finished = "" if "close 3" in one["effects"] else "; the third never"
+    return f"{ending}; the second closed {'**twice**' if second == 2 else times(second)}{finished}"
+
+
+def history(one):
+    if one["outcome"] != "value":
+        return f"error {excerpt(one['said'])}"
+    return f"{one.get('characters', len(one['said'])):,} characters"
+
+
+def photo(one):
+    if one["outcome"] != "value":
+        return f"error {excerpt(one['said'])}"
+    if one.get("images"):
+        return "the text, and the image as an image"
+    try:
+        json.loads(one["said"])
+    except ValueError:
+        return "the image as text that is not JSON"
+    return "the image as base64 in JSON"
+
+
+ROWS = [
+    ("six", "list, then read and close six", six),
+    ("reads", "a call, of 200 reads in a row", reads),
+    ("refused", "the third of four closes is refused", failed),
+    ("misspelt", "a misspelt argument after a close", failed),
+    ("unknown", "a tool that is not there after a close", failed),
+    ("approvals", "questions to a person for six closes", approvals),
+    ("caught", "a refusal that the program catches, then a question", caught),
+    ("parallel", "parallel reads that answer late, then a question", parallel),
+    ("clock", "the time in an argument that is asked for", gate),
+    ("killed", "`kill -9` in the second of three closes", killed),
+    ("history", "1.1 MB of text as the reply: what comes back", history),
+    ("photo", "a text and an image as the reply: what comes back", photo),
+]
+
+
+def cell(row, render, ones):
+    if not ones or ones[0]["outcome"] == "none":
+        return "–"
+    return render(ones) if row == "parallel" else render(ones[0])
+
+
+def tables(found):
+    lines = ["| | " + " | ".join(COLUMNS) + " |", "| --- |" + " --- |" * len(COLUMNS)]
+    for row, title, render in ROWS:
+        of = {name: [one for one in found if one["rival"] == name and one.get("row") == row] for name in COLUMNS}
+        lines.append(f"| {title} | " + " | ".join(cell(row, render, of[name]) for name in COLUMNS) + " |")
+    lines += ["", f"Found on {datetime.date.today()}, on {os.cpu_count()} cores, {platform.system()}, with other work on them:", ""]
+    for one in found:
+        if "versions" in one:
+            lines.append(f"- {one['rival']}: {one['versions']}")
+        elif "left_out" in one:
+            lines.append(f"- {one['rival']} is left out: {one['left_out']}")
+    return "\n".join(lines)
+
+
+def main():
+    page = pathlib.Path(sys.argv[1])
+    found = [json.loads(line) for line in sys.stdin]
+    before, begin, rest = page.read_text().partition("<!-- found -->\n")
+    _, end, after = rest.partition("<!-- end -->")
+    if not begin or not end:
+        raise SystemExit(f"{page} has no place for what was found")
+    page.write_text(before + begin + "\n" + tables(found) + "\n\n" + end + after)
+
+
+main()

@@ -1,0 +1,2 @@
+const text = await desk.read_history({});
+return text;

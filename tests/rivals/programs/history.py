@@ -1,0 +1,2 @@
+text = await call_tool("read_history", {})
+return text

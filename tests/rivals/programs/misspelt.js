@@ -1,0 +1,3 @@
+await desk.close_ticket({ id: 1 });
+const two = await desk.close_ticket({ ib: 2 });
+return two;

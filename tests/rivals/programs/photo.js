@@ -1,0 +1,2 @@
+const seen = await desk.read_photo({});
+return seen;

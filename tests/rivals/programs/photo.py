@@ -1,0 +1,2 @@
+seen = await call_tool("read_photo", {})
+return seen
