@@ -64,12 +64,7 @@ impl Drives {
     /// Suspends all runs. What they have called and changes something is awaited, so that nobody has to find out whether it
     /// happened.
     pub(super) async fn close(&self) {
-        let mut cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *cancel).cancel();
-        drop(cancel);
-        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        let standings: Vec<_> = runs.values().cloned().collect();
-        drop(runs);
+        let standings = self.let_go();
         let rest = async {
             for mut standing in standings {
                 let is_rest = |standing: &Standing| matches!(standing, Standing::Rests(_));
@@ -78,6 +73,14 @@ impl Drives {
         };
         // Whatever takes longer is as after a crash.
         let _ = timeout(GRACE, rest).await;
+    }
+
+    /// Tells all runs to let go of this process, and gives how they stand.
+    fn let_go(&self) -> Vec<watch::Receiver<Standing>> {
+        let mut cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *cancel).cancel();
+        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.values().cloned().collect()
     }
 
     /// Drives a run until it rests.
