@@ -45,7 +45,7 @@ async fn a_client_that_leaves_in_the_middle_of_an_effect_leaves_no_doubt() {
         .with_tools([close.unwrap()]);
     let server = Server::new(PlanMode::new(planrun.clone()));
     let (ours, theirs) = tokio::io::duplex(1 << 20);
-    let served = tokio::spawn(server.serve_over(tokio::io::split(theirs)));
+    let ended = tokio::spawn(server.serve_over(tokio::io::split(theirs)));
     let (reader, mut writer) = tokio::io::split(ours);
     let mut lines = BufReader::new(reader).lines();
 
@@ -77,7 +77,7 @@ async fn a_client_that_leaves_in_the_middle_of_an_effect_leaves_no_doubt() {
         .await
         .unwrap();
     drop((writer, lines));
-    served.await.unwrap().unwrap();
+    ended.await.unwrap().unwrap();
 
     // What was called is awaited, and nothing more is called.
     assert_eq!(*log.lock().unwrap(), ["begun", "done"]);

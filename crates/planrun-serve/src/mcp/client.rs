@@ -109,6 +109,9 @@ mod tests {
         let progress = Progress::default();
         let told = [3, 3, 3, 4].map(|steps| progress.after(steps));
         assert!(told.is_sorted_by(|one, next| one < next), "{told:?}");
-        assert_eq!(told.map(f64::floor), [3.0, 3.0, 3.0, 4.0]);
+        assert!(
+            told.iter().all(|told| (3.0..=4.0).contains(told)),
+            "{told:?}"
+        );
     }
 }
