@@ -24,7 +24,7 @@ def reads(found):
 
 
 def refused(found):
-    assert found["outcome"] == "error" and "failed at done" in found["said"] and "ticket 3 is locked" in found["said"], found
+    assert found["outcome"] == "error" and "failed at done[2].closed" in found["said"] and "ticket 3 is locked" in found["said"], found
     assert found["effects"] == ["ask 1", "close 1", "ask 2", "close 2", "ask 3", "reopen 2", "reopen 1"], found
     assert "undone: done[0].closed, done[1].closed" in found["said"] and "stays: nothing" in found["said"], found
     assert found["asked"] == 1 and "undone by desk.reopen_ticket if the plan fails" in found["questions"][0], found
