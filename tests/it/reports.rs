@@ -37,7 +37,8 @@ async fn a_run_that_has_completed_tells_its_reply_and_how_many_calls_it_made() {
          step b = a.bad() recover tool.busy => a.make() reply { made: m, read: r + b }",
     )
     .await;
-    let told = success(&ran.outcome, None);
+    let (told, blocks) = success(&ran.outcome, None);
+    assert!(blocks.is_empty());
     let expected = json!({
         "run": ran.outcome.run,
         "state": "completed",
@@ -54,7 +55,7 @@ async fn a_run_that_has_completed_tells_its_reply_and_how_many_calls_it_made() {
 #[tokio::test(start_paused = true)]
 async fn a_long_reply_is_shortened_and_the_cut_is_listed() {
     let ran = ran("step l = a.long() reply l").await;
-    let told = success(&ran.outcome, Some(500));
+    let (told, _) = success(&ran.outcome, Some(500));
     assert!(tokens(&told) <= 560, "{}", tokens(&told));
     let told: Json = serde_json::from_str(&told).unwrap();
     let kept = told["reply"]["entries"].as_array().unwrap().len();

@@ -476,7 +476,7 @@ async fn what_a_client_carries_is_of_one_question_one_tool_and_one_answer() {
     let call = json!({ "name": "run", "arguments": { "plan": TIDY } });
     let asked = client.request("tools/call", call.clone()).await;
     let state = asked["requestState"].as_str().unwrap().to_owned();
-    let yes = json!({ "answer": { "action": "accept", "content": { "approve": true } } });
+    let yes = json!({ "approval": { "action": "accept", "content": { "approve": true } } });
     let mut again = call.clone();
     again["inputResponses"] = yes.clone();
     for (tool, state) in [("read", state.clone()), ("run", format!("{state}x"))] {
@@ -505,7 +505,7 @@ async fn what_a_client_carries_is_of_one_question_one_tool_and_one_answer() {
         let done = client.request("tools/call", again.clone()).await;
         assert_eq!(done["structuredContent"]["reply"], 3, "{done}");
         // Another answer to the same question changes nothing.
-        again["inputResponses"]["answer"] = json!({ "action": "decline" });
+        again["inputResponses"]["approval"] = json!({ "action": "decline" });
     }
     assert_eq!(desk.log().len(), 3);
 }

@@ -1,6 +1,6 @@
 //! Where a value comes from: followed backwards, through names, fields, templates and blocks, to the calls that gave it.
 //!
-//! [`origins`] follows only what surely passes on, so that nothing is said of what cannot be shown. [`flow`] follows
+//! `origins` follows only what surely passes on, so that nothing is said of what cannot be shown. [`flow`] follows
 //! everything that a value is made of or chosen by.
 
 mod flow;

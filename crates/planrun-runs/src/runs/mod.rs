@@ -50,6 +50,7 @@ mod answer_path;
 mod base;
 mod calls;
 mod contracts;
+mod double;
 mod error;
 mod events;
 mod export;

@@ -10,7 +10,6 @@ use planrun_lang::sema::{Plan, StepKind};
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::{json::definitions, parse};
 use planrun_lang::types::{ErrorClass, Validation};
-use planrun_tools::mock::{MockOptions, MockServer};
 use planrun_tools::tools::{Catalog, StandIn};
 use tokio_util::sync::CancellationToken;
 
@@ -580,22 +579,5 @@ impl Job {
             cancel: self.drive.cancel,
             ..Context::new(self.workspace.host.clone(), tools, &self.run, observer)
         }
-    }
-}
-
-impl Workspace {
-    /// The test double of the project's apps and documents, on a free port of the loopback interface.
-    ///
-    /// # Errors
-    /// When it cannot listen.
-    pub async fn start_mock(&self) -> Result<MockServer, Error> {
-        let apis = self.project.apis.iter().map(|one| one.api.clone());
-        let options = MockOptions {
-            apis: apis.collect(),
-            ..MockOptions::default()
-        };
-        let started = MockServer::start(&self.project.apps, options, self.host.clone()).await;
-        started
-            .map_err(|error| Error::Unusable(format!("the mock of the apps cannot start: {error}")))
     }
 }

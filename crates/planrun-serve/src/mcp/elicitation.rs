@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use planrun_core::journal::{APPROVE, FormField, GrantScope, SCOPE, Waiting};
-use rmcp::model::{ElicitRequestParams, ElicitationAction};
+use planrun_lang::types::{from_schema, to_schema};
+use rmcp::model::{ElicitRequestParams, ElicitationAction, PrimitiveSchemaDefinition};
+use serde::Deserialize as _;
 use serde_json::{Map, Value as Json, json};
 
 use crate::asking::{PutQuestion, Said};
@@ -14,11 +16,12 @@ const FOR_A_DAY: &str = "this plan for 24h";
 
 /// Whether every field of a question is one that forms of the protocol have.
 pub(super) fn can_be_elicited(question: &PutQuestion) -> bool {
-    match question.question.kind {
+    let own = &question.question;
+    match own.kind {
         Waiting::Confirm | Waiting::Approval => true,
         Waiting::Input | Waiting::Peer => {
-            let mut fields = question.question.form.iter();
-            fields.all(|field| !field.secret && property(field).is_some())
+            let mut fields = own.form.iter();
+            fields.all(|field| !field.secret && property(own.kind, field).is_some())
         }
         Waiting::Answer | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
             false
@@ -44,10 +47,10 @@ pub(super) fn form(question: &PutQuestion) -> Option<ElicitRequestParams> {
         }
         _ => {
             for field in &own.form {
-                let mut property = property(field)?;
+                let mut property = property(own.kind, field)?;
                 if let Some(stands) = own.prefill(field) {
                     property.insert("default".to_owned(), field.written(stands));
-                } else {
+                } else if !from_schema(&field.schema).admits_null() {
                     required.push(field.name.to_string());
                 }
                 properties.insert(field.name.to_string(), Json::Object(property));
@@ -66,25 +69,29 @@ fn yes_or_no() -> Json {
     json!({ "type": "boolean", "title": "Approve", "default": false })
 }
 
-/// A field as the protocol has it: a text, a number, a yes or no, or one of a list of texts.
-fn property(field: &FormField) -> Option<Map<String, Json>> {
+/// A field as the protocol has it: a text, a number, a yes or no, or one or several of a list of texts.
+fn property(kind: Waiting, field: &FormField) -> Option<Map<String, Json>> {
+    // What a peer asks for is passed on in its own words.
+    if let (Waiting::Peer, Some(Json::Object(own))) = (kind, field.contracts.first()) {
+        let is_known = PrimitiveSchemaDefinition::deserialize(own).is_ok();
+        return is_known.then(|| own.clone());
+    }
     let mut property = Map::new();
-    if let Some(options) = &field.options {
-        if !options.iter().all(Json::is_string) {
+    let schema = to_schema(&from_schema(&field.schema).without_null());
+    let choices = field.options.as_ref();
+    let choices = choices.or_else(|| schema.get("enum").and_then(Json::as_array));
+    if let Some(choices) = choices {
+        if !choices.iter().all(Json::is_string) {
             return None;
         }
         property.insert("type".to_owned(), "string".into());
-        property.insert("enum".to_owned(), options.clone().into());
+        property.insert("enum".to_owned(), choices.clone().into());
     } else {
-        let kind = field.schema.get("type")?.as_str()?;
+        let kind = schema.get("type")?.as_str()?;
         if !["string", "integer", "number", "boolean"].contains(&kind) {
             return None;
         }
         property.insert("type".to_owned(), kind.into());
-        let values = field.schema.get("enum");
-        if let Some(values) = values {
-            property.insert("enum".to_owned(), values.clone());
-        }
     }
     if let Some(label) = &field.label {
         property.insert("title".to_owned(), (&**label).into());
@@ -123,5 +130,75 @@ pub(super) fn said(
         }
         ElicitationAction::Decline => Said::Declined(after),
         _ => Said::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use planrun_core::journal::Question;
+    use planrun_lang::types::{Type, from_schema};
+
+    use super::*;
+
+    fn asked(kind: Waiting, form: Vec<FormField>) -> PutQuestion {
+        let question = Question {
+            form,
+            ..Question::plain(kind, "Which?")
+        };
+        PutQuestion::new("r", &"given.asked".into(), question.into())
+    }
+
+    fn schema(question: &PutQuestion) -> Json {
+        assert!(can_be_elicited(question));
+        let form = serde_json::to_value(form(question).unwrap()).unwrap();
+        form["requestedSchema"].clone()
+    }
+
+    #[test]
+    fn what_a_peer_asks_is_passed_on_with_its_titles() {
+        let titled =
+            json!([{ "const": "a", "title": "First" }, { "const": "b", "title": "Second" }]);
+        let fields = json!({
+            "one": { "type": "string", "oneOf": titled },
+            "several": { "type": "array", "items": { "anyOf": titled } },
+            "named": { "type": "string", "enum": ["a", "b"], "enumNames": ["First", "Second"] },
+        });
+        let form = fields.as_object().unwrap().iter().map(|(name, schema)| {
+            let optional = json!({ "anyOf": [schema, { "type": "null" }] });
+            FormField {
+                schema: optional,
+                contracts: vec![schema.clone()],
+                ..FormField::plain(name, &from_schema(schema))
+            }
+        });
+        let schema = schema(&asked(Waiting::Peer, form.collect()));
+        assert_eq!(schema["properties"], fields);
+        assert_eq!(schema["required"], json!([]));
+    }
+
+    #[test]
+    fn a_list_of_texts_is_a_choice_and_what_may_be_null_may_be_left_out() {
+        let choice = from_schema(&json!({ "enum": ["a", "b"] }));
+        let form = vec![
+            FormField::plain("choice", &choice),
+            FormField::plain("note", &from_schema(&json!({ "type": ["string", "null"] }))),
+        ];
+        let schema = schema(&asked(Waiting::Input, form));
+        let choice = json!({ "type": "string", "enum": ["a", "b"] });
+        assert_eq!(schema["properties"]["choice"], choice);
+        assert_eq!(schema["properties"]["note"], json!({ "type": "string" }));
+        assert_eq!(schema["required"], json!(["choice"]));
+    }
+
+    #[test]
+    fn what_no_form_has_is_not_put() {
+        let list = FormField::plain("list", &Type::list(Type::Int));
+        assert!(!can_be_elicited(&asked(Waiting::Input, vec![list])));
+        let object = json!({ "type": "object" });
+        let nested = FormField {
+            contracts: vec![object.clone()],
+            ..FormField::plain("nested", &from_schema(&object))
+        };
+        assert!(!can_be_elicited(&asked(Waiting::Peer, vec![nested])));
     }
 }

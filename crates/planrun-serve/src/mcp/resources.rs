@@ -6,6 +6,7 @@ use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
     ResourceContents, ResourceTemplate,
 };
+use serde_json::json;
 
 use crate::discovery::{language_page, language_topics};
 
@@ -26,7 +27,7 @@ pub(super) fn list() -> ListResourcesResult {
 }
 
 pub(super) fn templates() -> ListResourceTemplatesResult {
-    let language = ResourceTemplate::new(format!("{LANGUAGE}{{topic}}"), "language")
+    let language = ResourceTemplate::new(format!("{LANGUAGE}{{+topic}}"), "language")
         .with_description("A page of the language, or what a finding means, by its code.")
         .with_mime_type("text/markdown");
     let runs = ResourceTemplate::new(format!("{RUNS}{{id}}"), "run")
@@ -40,7 +41,10 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
 /// # Errors
 /// When there is nothing.
 pub(super) fn read(planrun: &Planrun, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    let nothing = || ErrorData::resource_not_found(format!("there is no resource {uri}"), None);
+    let nothing = || {
+        let place = json!({ "uri": uri });
+        ErrorData::resource_not_found(format!("there is no resource {uri}"), Some(place))
+    };
     let (text, mime) = if let Some(topic) = uri.strip_prefix(LANGUAGE) {
         let page = language_page(topic).ok_or_else(nothing)?;
         (page, "text/markdown")

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, InputRequest,
-    InputRequiredResult,
+    InputRequiredResult, Resource, ResourceContents,
 };
 
 use super::elicitation::form;
-use super::state::ANSWER;
 use crate::asking::PutQuestion;
 use crate::mode::Reply;
+use crate::report::Block;
 
 /// The result of a call. `seal` makes what the client carries of a question.
 ///
@@ -20,8 +20,14 @@ pub(super) fn response(
     seal: impl Fn(&PutQuestion) -> Option<String>,
 ) -> CallToolResponse {
     match reply {
-        Reply::Told { text, value } => {
-            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        Reply::Told {
+            text,
+            value,
+            blocks,
+        } => {
+            let blocks = blocks.into_iter().map(content);
+            let content = std::iter::once(ContentBlock::text(text)).chain(blocks);
+            let mut result = CallToolResult::success(content.collect());
             result.structured_content = value;
             result.into()
         }
@@ -29,7 +35,7 @@ pub(super) fn response(
         Reply::Asks(question) => match form(&question).zip(seal(&question)) {
             Some((form, state)) => {
                 let request = InputRequest::Elicitation(ElicitRequest::new(form));
-                let requests = BTreeMap::from([(ANSWER.to_owned(), request)]);
+                let requests = BTreeMap::from([(question.path.to_string(), request)]);
                 InputRequiredResult::new(Some(requests), Some(state)).into()
             }
             None => CallToolResult::error(vec![ContentBlock::text(format!(
@@ -39,5 +45,81 @@ pub(super) fn response(
             ))])
             .into(),
         },
+    }
+}
+
+fn content(block: Block) -> ContentBlock {
+    match block {
+        Block::Image { mime, data } => ContentBlock::image(data, mime),
+        Block::Audio { mime, data } => ContentBlock::audio(data, mime),
+        Block::Link { uri, name } => ContentBlock::resource_link(Resource::new(uri, name)),
+        Block::Text { uri, mime, text } => resource(ResourceContents::text(text, uri), mime),
+        Block::Blob { uri, mime, data } => resource(ResourceContents::blob(data, uri), mime),
+    }
+}
+
+fn resource(contents: ResourceContents, mime: Option<String>) -> ContentBlock {
+    ContentBlock::resource(match mime {
+        Some(mime) => contents.with_mime_type(mime),
+        None => contents,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, to_value};
+
+    use super::*;
+
+    #[test]
+    fn blocks_stand_behind_the_text() {
+        let data = || "AQI=".to_owned();
+        let mime = || "image/png".to_owned();
+        let uri = || "note://one".to_owned();
+        let reply = Reply::Told {
+            text: "{}".to_owned(),
+            value: None,
+            blocks: vec![
+                Block::Image {
+                    mime: mime(),
+                    data: data(),
+                },
+                Block::Audio {
+                    mime: mime(),
+                    data: data(),
+                },
+                Block::Link {
+                    uri: uri(),
+                    name: "one".to_owned(),
+                },
+                Block::Text {
+                    uri: uri(),
+                    mime: None,
+                    text: "first".to_owned(),
+                },
+                Block::Blob {
+                    uri: uri(),
+                    mime: Some(mime()),
+                    data: data(),
+                },
+            ],
+        };
+        let CallToolResponse::Complete(result) = response(reply, |_| None) else {
+            panic!("it is a result");
+        };
+        let result = to_value(result).unwrap();
+        let expected = json!([
+            { "type": "text", "text": "{}" },
+            { "type": "image", "data": "AQI=", "mimeType": "image/png" },
+            { "type": "audio", "data": "AQI=", "mimeType": "image/png" },
+            { "type": "resource_link", "uri": "note://one", "name": "one" },
+            { "type": "resource", "resource": { "uri": "note://one", "mimeType": "text/plain", "text": "first" } },
+            { "type": "resource", "resource": { "uri": "note://one", "mimeType": "image/png", "blob": "AQI=" } },
+        ]);
+        for (index, block) in expected.as_array().unwrap().iter().enumerate() {
+            for (key, value) in block.as_object().unwrap() {
+                assert_eq!(&result["content"][index][key], value, "{index}");
+            }
+        }
     }
 }

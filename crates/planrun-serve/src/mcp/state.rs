@@ -12,8 +12,6 @@ use serde::{Deserialize, Serialize};
 use super::elicitation::said;
 use crate::asking::{PutQuestion, Said};
 
-/// The name under which the answer comes back.
-pub(super) const ANSWER: &str = "answer";
 /// The file of the key, beside the journal, readable by its user only.
 const KEY_FILE: &str = "serve.key";
 /// How long an answer may take.
@@ -72,21 +70,18 @@ impl Seal {
 }
 
 impl Carried {
-    /// What somebody has said to the question meanwhile.
+    /// What somebody has said to the question meanwhile; nothing where what came back is no answer to it.
     pub(super) fn said(
         &self,
         question: &PutQuestion,
         answers: Option<&InputResponses>,
         now: i128,
-    ) -> Said {
-        let answer = answers.and_then(|answers| answers.get(ANSWER));
-        let answer = answer.and_then(|answer| ElicitResult::deserialize(answer).ok());
-        let Some(answer) = answer else {
-            return Said::Nothing;
-        };
+    ) -> Option<Said> {
+        let answer = answers?.get(&*question.path)?;
+        let answer = ElicitResult::deserialize(answer).ok()?;
         let after = milliseconds(now).saturating_sub(self.asked_at);
         let after = Duration::from_millis(after);
-        said(question, &answer.action, answer.content, after)
+        Some(said(question, &answer.action, answer.content, after))
     }
 }
 

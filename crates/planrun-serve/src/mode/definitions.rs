@@ -179,9 +179,12 @@ pub fn of_plan(plan: &Signature) -> Definition {
         Json::Object(fields) => Some(fields),
         _ => None,
     };
-    let output = object(to_schema(&plan.returns));
+    let output = to_schema(&plan.returns);
+    // Bytes of parts are shown beside the value, which then has them not.
+    let has_bytes = output.to_string().contains("\"contentEncoding\":");
     // Clients before 2026-07-28 take objects only.
-    let output = output.filter(|fields| fields.get("type") == Some(&"object".into()));
+    let is_object = |fields: &Map<_, _>| fields.get("type") == Some(&"object".into());
+    let output = object(output).filter(|fields| !has_bytes && is_object(fields));
     Definition {
         name: plan.name.to_string(),
         title: plan.name.to_string(),
@@ -214,7 +217,10 @@ mod tests {
             assert!(one.description.chars().count() <= 2_000, "{}", one.name);
         }
         assert!(INSTRUCTIONS.chars().count() <= 2_000);
-        insta::assert_snapshot!("definitions", format!("{INSTRUCTIONS}\n\n{}", texts.join("\n")));
+        insta::assert_snapshot!(
+            "definitions",
+            format!("{INSTRUCTIONS}\n\n{}", texts.join("\n"))
+        );
     }
 
     #[test]
@@ -225,7 +231,12 @@ mod tests {
                 ..Signature::unknown("plans".into(), "tidy".into())
             };
             let hints = of_plan(&plan).hints;
-            (hints.read_only, hints.destructive, hints.idempotent, hints.open_world)
+            (
+                hints.read_only,
+                hints.destructive,
+                hints.idempotent,
+                hints.open_world,
+            )
         };
         assert_eq!(hints(Effect::Pure), (true, false, true, false));
         assert_eq!(hints(Effect::Read), (true, false, true, true));

@@ -4,12 +4,17 @@ use planrun_runs::runs::Error;
 use serde_json::Value as Json;
 
 use crate::asking::PutQuestion;
+use crate::report::Block;
 
 /// The answer to a call.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// A text for the model, and the same as a value where there is one.
-    Told { text: String, value: Option<Json> },
+    /// A text for the model, the same as a value where there is one, and what of it is shown.
+    Told {
+        text: String,
+        value: Option<Json>,
+        blocks: Vec<Block>,
+    },
     /// Why nothing came of it, in words that say what to do.
     Failed(String),
     /// Somebody has to be asked, by a client that makes the call again with the answer.
@@ -21,6 +26,7 @@ impl Reply {
         Self::Told {
             text: text.into(),
             value: None,
+            blocks: Vec::new(),
         }
     }
 }

@@ -333,12 +333,13 @@ impl PlanMode {
         Ok(())
     }
 
-    /// Goes on with a call whose client has asked somebody; `said` reads what came of the question.
+    /// Goes on with a call whose client has asked somebody; `said` reads what came of the question, which is put once more
+    /// where nothing came.
     pub async fn answered(
         self: &Arc<Self>,
         call: Call<'_>,
         (run, path): (&str, &str),
-        said: &(dyn Fn(&PutQuestion) -> Said + Sync),
+        said: &(dyn Fn(&PutQuestion) -> Option<Said> + Sync),
     ) -> Reply {
         let client = call.client;
         let own = definitions();
@@ -358,12 +359,16 @@ impl PlanMode {
         };
         if let Some((path, question)) = open {
             let question = PutQuestion::new(run, &path, Arc::new(question));
-            let said = said(&question);
+            let Some(said) = said(&question) else {
+                return Reply::Asks(Box::new(question));
+            };
             if !said.is_of_a_person() {
                 return self.unanswered(&question).await;
             }
             if let Err(error) = self.take(&question, said, &channel(&*client)) {
-                return Reply::Failed(format!("The answer was not taken: {error}"));
+                return Reply::Failed(format!(
+                    "The answer was not taken: {error}. `planrun runs cancel {run}` stops the run."
+                ));
             }
         }
         let reply = self.attend(run, client, attendance).await;
@@ -413,19 +418,26 @@ fn told(outcome: &Outcome, how: Attendance) -> Reply {
     if how.is_tool {
         return result_of_tool(outcome);
     }
-    let text = report::success(outcome, how.max_tokens);
+    let (text, blocks) = report::success(outcome, how.max_tokens);
     let value = serde_json::from_str(&text).ok();
-    Reply::Told { text, value }
+    Reply::Told {
+        text,
+        value,
+        blocks,
+    }
 }
 
 /// The reply of a saved plan, as its tool declares it: whole or not at all.
 fn result_of_tool(outcome: &Outcome) -> Reply {
-    let reply = outcome.shown_reply().unwrap_or(Value::Null).to_json();
+    let reply = outcome.shown_reply().unwrap_or(Value::Null);
+    let (reply, blocks) = report::separated(&reply);
     let shortened = report::shorten(&reply, Some(report::MAX_RESULT_TOKENS));
     if shortened.cuts.is_empty() {
-        let text = reply.to_string();
-        let value = Some(reply);
-        return Reply::Told { text, value };
+        return Reply::Told {
+            text: reply.to_string(),
+            value: Some(reply),
+            blocks,
+        };
     }
     let (run, pages) = (&outcome.run, shortened.cuts);
     let places: Vec<&str> = pages.iter().take(5).map(|cut| &*cut.path).collect();

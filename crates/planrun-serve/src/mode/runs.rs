@@ -89,6 +89,11 @@ impl PlanMode {
         let value = serde_json::to_value(part).unwrap_or_default();
         let text = value.to_string();
         let value = Some(value);
-        Ok(Reply::Told { text, value })
+        let blocks = Vec::new();
+        Ok(Reply::Told {
+            text,
+            value,
+            blocks,
+        })
     }
 }

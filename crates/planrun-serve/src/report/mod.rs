@@ -1,10 +1,12 @@
 //! What was found in a plan and what became of its run, told in the few words that a model can afford.
 
+mod blocks;
 mod findings;
 mod json;
 mod outcome;
 mod shorten;
 
+pub use blocks::{Block, separated};
 pub use findings::findings;
 pub use outcome::{failure, success};
 pub use shorten::{Cut, NoSuchPlace, Part, Shortened, at, shorten};

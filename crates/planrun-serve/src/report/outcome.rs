@@ -7,9 +7,11 @@ use planrun_core::journal::StepError;
 use planrun_core::run::Outcome;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::RunState;
+use planrun_lang::value::Value;
 use planrun_runs::runs::CallSummary;
 use serde_json::{Map, json};
 
+use super::blocks::{Block, separated};
 use super::json::text;
 use super::shorten;
 use crate::tokens::cut;
@@ -20,18 +22,19 @@ const PLACE_BYTES: usize = 60;
 const LIST_BYTES: usize = 75;
 
 /// The report of a run that has completed, as JSON: `{run, state, reply, calls: {read, effect}}`, and `cut` where the reply
-/// has more than so many tokens. Beside the reply and its cuts it has 60 tokens at most.
+/// has more than so many tokens; and what of the reply is shown. Beside the reply and its cuts it has 60 tokens at most.
 #[must_use]
-pub fn success(outcome: &Outcome, max_tokens: Option<usize>) -> String {
+pub fn success(outcome: &Outcome, max_tokens: Option<usize>) -> (String, Vec<Block>) {
     let calls = CallSummary::of(&outcome.steps());
-    let reply = outcome.shown_reply().map(|reply| reply.to_json());
+    let reply = outcome.shown_reply().unwrap_or(Value::Null);
+    let (reply, blocks) = separated(&reply);
     let mut fields = Map::new();
     fields.insert("run".to_owned(), outcome.run.as_str().into());
     fields.insert("state".to_owned(), outcome.state.name().into());
-    shorten(&reply.unwrap_or_default(), max_tokens).into_fields("reply", &mut fields);
+    shorten(&reply, max_tokens).into_fields("reply", &mut fields);
     let calls = json!({ "read": calls.reads, "effect": calls.effects });
     fields.insert("calls".to_owned(), calls);
-    text(&fields)
+    (text(&fields), blocks)
 }
 
 /// The report of a run that has ended otherwise, in at most 300 tokens: where and why, what was done, what of it was taken
