@@ -10,7 +10,9 @@ use planrun_serve::mode::PlanMode;
 use planrun_tools::host::random_hex;
 use planrun_tools::project::{check_own_folder, journal_file, make_own_folder};
 use tokio::runtime::Builder;
+use tokio_util::sync::CancellationToken;
 
+use super::signals::stop_on_signal;
 use super::{Exit, Failure, Terminal};
 
 const EXAMPLES: &str = "\
@@ -67,7 +69,9 @@ pub fn run(
     let ended = runtime.block_on(async {
         let server = Server::new(PlanMode::new(planrun.clone()));
         if arguments.stdio {
-            let ended = Box::pin(server.serve_stdio()).await;
+            let cancel = CancellationToken::new();
+            stop_on_signal(cancel.clone());
+            let ended = Box::pin(server.serve_stdio(cancel)).await;
             return ended.map_err(|error| Failure::Environment(error.to_string()));
         }
         let token = token(&planrun, arguments.token_file.as_deref())?;
@@ -92,11 +96,7 @@ async fn listen(
         "clients send `Authorization: Bearer` with the token in {}; Ctrl-C ends",
         file.display()
     ));
-    let cancel = server.cancellation();
-    tokio::spawn(async move {
-        let _ = tokio::signal::ctrl_c().await;
-        cancel.cancel();
-    });
+    stop_on_signal(server.cancellation());
     server.serve().await.map_err(|error| failed(&error))
 }
 

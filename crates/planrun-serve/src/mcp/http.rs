@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -12,20 +13,25 @@ use axum::response::{IntoResponse, Response};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
+use crate::mode::PlanMode;
 
 /// Where the protocol is spoken.
 const PATH: &str = "/mcp";
 /// Bytes of one request.
 const MAX_REQUEST: usize = 4 * 1024 * 1024;
+/// How long connections may take to end.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// A server that listens.
 pub struct HttpServer {
     address: SocketAddr,
     listener: TcpListener,
     routes: Router,
+    mode: Arc<PlanMode>,
     cancel: CancellationToken,
 }
 
@@ -63,6 +69,7 @@ impl HttpServer {
             .enforce_origin_validation()
             .with_max_request_body_bytes(MAX_REQUEST)
             .with_cancellation_token(cancel.clone());
+        let mode = server.mode.clone();
         let sessions = Arc::new(LocalSessionManager::default());
         let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
         let token: Arc<str> = format!("Bearer {token}").into();
@@ -73,6 +80,7 @@ impl HttpServer {
             address,
             listener,
             routes,
+            mode,
             cancel,
         })
     }
@@ -89,15 +97,23 @@ impl HttpServer {
         self.cancel.clone()
     }
 
-    /// Serves until it is cancelled.
+    /// Serves until it is cancelled. Calls that wait for their runs then are not answered any more; the runs are suspended.
     ///
     /// # Errors
     /// When the listener fails.
     pub async fn serve(self) -> std::io::Result<()> {
-        let cancelled = self.cancel.cancelled_owned();
-        axum::serve(self.listener, self.routes)
-            .with_graceful_shutdown(cancelled)
-            .await
+        let ended = self.cancel.clone();
+        let serving = axum::serve(self.listener, self.routes)
+            .with_graceful_shutdown(self.cancel.cancelled_owned());
+        let served = tokio::select! {
+            served = serving.into_future() => served,
+            () = async {
+                ended.cancelled().await;
+                sleep(LAST_ANSWERS).await;
+            } => Ok(()),
+        };
+        self.mode.close().await;
+        served
     }
 }
 

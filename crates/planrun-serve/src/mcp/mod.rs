@@ -20,6 +20,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::transport::stdio;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
 
 use self::client::McpClient;
 use self::results::response;
@@ -44,13 +45,13 @@ impl Server {
         Self { mode, seal }
     }
 
-    /// Serves standard input and output until the client closes them. Runs that go on then are suspended with the process,
+    /// Serves standard input and output until the client closes them, or it is cancelled. Runs that go on then are suspended,
     /// and go on with whoever resumes them.
     ///
     /// # Errors
     /// When the client says nothing that the protocol begins with.
-    pub async fn serve_stdio(self) -> io::Result<()> {
-        Box::pin(self.serve_over(stdio())).await
+    pub async fn serve_stdio(self, cancel: CancellationToken) -> io::Result<()> {
+        Box::pin(self.serve_until(stdio(), cancel)).await
     }
 
     /// The same over any pair of streams.
@@ -62,9 +63,17 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
+        self.serve_until(streams, CancellationToken::new()).await
+    }
+
+    async fn serve_until<R, W>(self, streams: (R, W), cancel: CancellationToken) -> io::Result<()>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
         let mode = self.mode.clone();
-        let running = self.serve(streams).await.map_err(io::Error::other)?;
-        let served = running.waiting().await;
+        let running = self.serve_with_ct(streams, cancel).await;
+        let served = running.map_err(io::Error::other)?.waiting().await;
         mode.close().await;
         served.map(drop).map_err(io::Error::other)
     }

@@ -2,18 +2,26 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use planrun_core::journal::{Event, EventKind};
 use planrun_core::run::Outcome;
 use planrun_runs::driver::Observer;
 use planrun_runs::runs::{Error, Planrun, ResumeOptions, Run};
 use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// How long calls in flight are awaited when the process ends.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// The runs that are being driven. Clones share them.
 #[derive(Clone)]
 pub(super) struct Drives {
     planrun: Planrun,
     runs: Arc<Mutex<BTreeMap<String, watch::Receiver<Standing>>>>,
+    /// Fires when the runs that go on have to let go of this process.
+    cancel: Arc<Mutex<CancellationToken>>,
 }
 
 /// How a run stands that is, or was, driven here.
@@ -34,6 +42,7 @@ impl Drives {
         Self {
             planrun,
             runs: Arc::default(),
+            cancel: Arc::default(),
         }
     }
 
@@ -41,6 +50,37 @@ impl Drives {
     pub(super) fn standing(&self, run: &str) -> Option<watch::Receiver<Standing>> {
         let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.get(run).cloned()
+    }
+
+    /// How runs are driven here.
+    pub(super) fn options(&self) -> ResumeOptions {
+        let cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner);
+        ResumeOptions {
+            cancel: cancel.clone(),
+            ..ResumeOptions::default()
+        }
+    }
+
+    /// Suspends all runs. What they have called and changes something is awaited, so that nobody has to find out whether it
+    /// happened.
+    pub(super) async fn close(&self) {
+        let standings = self.let_go();
+        let rest = async {
+            for mut standing in standings {
+                let is_rest = |standing: &Standing| matches!(standing, Standing::Rests(_));
+                let _ = standing.wait_for(is_rest).await;
+            }
+        };
+        // Whatever takes longer is as after a crash.
+        let _ = timeout(GRACE, rest).await;
+    }
+
+    /// Tells all runs to let go of this process, and gives how they stand.
+    fn let_go(&self) -> Vec<watch::Receiver<Standing>> {
+        let mut cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *cancel).cancel();
+        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.values().cloned().collect()
     }
 
     /// Drives a run until it rests.
@@ -77,7 +117,7 @@ impl Drives {
         if let Some(standing) = self.standing(run) {
             return Ok(standing);
         }
-        let run = self.planrun.resume(run, ResumeOptions::default())?;
+        let run = self.planrun.resume(run, self.options())?;
         Ok(self.begin(run))
     }
 }

@@ -79,8 +79,9 @@ impl PlanMode {
         &self.planrun
     }
 
-    /// Lets go of the servers that runs have called.
+    /// Suspends the runs that go on, and lets go of the servers that they have called. Whoever resumes a run goes on with it.
     pub async fn close(&self) {
+        self.drives.close().await;
         self.pool.close().await;
     }
 

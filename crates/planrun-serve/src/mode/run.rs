@@ -151,6 +151,7 @@ impl PlanMode {
             id: Some(run.clone()),
             approval,
             base,
+            drive: self.drives.options(),
             ..RunOptions::default()
         };
         let started = self.planrun.start(&plan, inputs, options)?;
