@@ -45,6 +45,8 @@ def told(result, client):
 
 def run(client, program):
     plan = program.with_suffix(".plan").read_text()
+    # As with the others, the desk is connected beforehand.
+    client.tool("read", plan=(program.parent / "photo.plan").read_text())
     began = time.monotonic()
     result = client.tool("run", plan=plan)
     return told(result, client) | {"ms": (time.monotonic() - began) * 1000}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The twelve scenarios by planrun and by the rivals that can be installed here, and the tables of docs/rivals.md from what was found.
 # Needs python3, ps, npm and the registries of PyPI, npm and crates; takes no arguments. A rival that cannot be installed is left out, and
-# the page says so. The packages are other people's programs: they run here with the rights of whoever starts this.
+# the page says so. The packages are other people's programs: they run here with the rights of whoever starts this. RIVALS_PLANRUN names a planrun
+# that is there already, in place of one that is built for speed, and RIVALS_BUILD says on the page how that one was built.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD

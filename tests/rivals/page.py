@@ -10,14 +10,14 @@ import sys
 COLUMNS = ["direct", "UTCP", "FastMCP", "Cloudflare", "incurs", "planrun"]
 
 
-def excerpt(text, most=100):
+def excerpt(text, most=140):
     line = " ".join(text.split())
     line = line if len(line) <= most else line[: most - 1] + "…"
     return "`" + line.replace("`", "'").replace("|", "\\|") + "`"
 
 
 def times(count):
-    return "once" if count == 1 else f"{count} times"
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def closed(one):
@@ -38,7 +38,7 @@ def six(one):
 
 def reads(one):
     each = f"{one['span_ms'] / max(one['calls'] - 1, 1):.1f} ms"
-    return each if one["calls"] == 200 else f"{each}; {told(one)} after {one['calls']}: {excerpt(one['said'], 140)}"
+    return each if one["calls"] == 200 else f"{each}; {told(one)} after {one['calls']}: {excerpt(one['said'])}"
 
 
 def failed(one):
@@ -52,7 +52,8 @@ def approvals(one):
 
 def caught(one):
     sent = one["effects"].count("ask 3")
-    return f"{told(one)}; the refused close was sent {'**twice**' if sent == 2 else times(sent)}"
+    ending = "ok" if one["outcome"] == "value" else told(one)
+    return f"{ending}; the refused close was sent {times(sent) if sent == 1 else f'**{times(sent)}**'}"
 
 
 def gate(one):
@@ -76,7 +77,7 @@ def killed(one):
         "value": "goes on by itself",
     }[one["outcome"]]
     finished = "" if "close 3" in one["effects"] else "; the third never"
-    return f"{ending}; the second closed {'**twice**' if second == 2 else times(second)}{finished}"
+    return f"{ending}; the second closed {times(second) if second == 1 else f'**{times(second)}**'}{finished}"
 
 
 def history(one):
