@@ -136,10 +136,13 @@ fn told(argument: &Argument) -> String {
         sources.truncate(3);
         sources.push("more".to_owned());
     }
+    let is_constant = |source: &String| source.starts_with("= ");
     match sources.as_slice() {
         [] => own,
-        [only] if only.starts_with('"') || !argument.computed => format!("{own} {only}"),
-        several => format!("{own} made {}", several.join(" and ")),
+        several if argument.computed && !several.iter().all(is_constant) => {
+            format!("{own} made {}", several.join(" and "))
+        }
+        several => format!("{own} {}", several.join(" or ")),
     }
 }
 
