@@ -67,11 +67,7 @@ fn desk_tools(log: &Log, refuses: Option<&'static str>) -> Vec<Tool> {
             Ok::<_, CallError>(id)
         },
     );
-    let slow = tool::from_fn("tool desk.slow() -> int read", |_: Json| {
-        std::thread::sleep(Duration::from_millis(300));
-        Ok::<_, CallError>(1)
-    });
-    [list, close, reopen, slow].map(Result::unwrap).into()
+    [list, close, reopen].map(Result::unwrap).into()
 }
 
 impl Desk {

@@ -220,12 +220,12 @@ fn is_out_of_reach(error: &StepError) -> bool {
 
 /// The failure and what is behind it, a line each; then what else has failed, where the run went on.
 fn explain_failure(outcome: &Outcome, error: &StepError, terminal: Terminal) {
-    let mut told = innermost(error);
+    let mut told = error.innermost();
     terminal.complain(&sentence(told));
     while let Some(cause) = told.cause.as_deref() {
         // A cause that is part of what was told already adds nothing.
         if cause.class != told.class || !told.message.contains(&*cause.message) {
-            terminal.say(&format!("  because {}", sentence(innermost(cause))));
+            terminal.say(&format!("  because {}", sentence(cause.innermost())));
         }
         told = cause;
     }
@@ -261,19 +261,6 @@ fn explain_failure(outcome: &Outcome, error: &StepError, terminal: Terminal) {
             others.len() - MAX_TOLD
         ));
     }
-}
-
-/// The error where it began: steps around it pass it on as it is.
-fn innermost(error: &StepError) -> &StepError {
-    let mut told = error;
-    while let Some(cause) = told
-        .cause
-        .as_deref()
-        .filter(|cause| (&cause.class, &cause.message) == (&told.class, &told.message))
-    {
-        told = cause;
-    }
-    told
 }
 
 fn sentence(error: &StepError) -> String {

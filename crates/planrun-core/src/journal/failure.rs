@@ -70,6 +70,20 @@ impl StepError {
         self.sent == Sent::Refused || (self.sent == Sent::No && refused_here)
     }
 
+    /// The error where it began: steps around it pass it on as it is.
+    #[must_use]
+    pub fn innermost(&self) -> &Self {
+        let mut error = self;
+        while let Some(cause) = error
+            .cause
+            .as_deref()
+            .filter(|cause| (&cause.class, &cause.message) == (&error.class, &error.message))
+        {
+            error = cause;
+        }
+        error
+    }
+
     /// The error as plans see it: `class, message, step, attempt, retryable, retry_after, details, cause`.
     #[must_use]
     pub fn to_value(&self) -> Value {

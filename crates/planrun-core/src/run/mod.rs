@@ -59,7 +59,7 @@ pub use machine::Run;
 pub use order::Order;
 pub use outcome::{CheckReport, CheckStatus, Outcome, StepReport, Usage, Verification};
 pub use people::asked::{QuestionReport, QuestionStatus};
-pub use policy::{Defaults, ToolNames, ToolRetry};
+pub use policy::{Defaults, MAX_STEPS, ToolNames, ToolRetry};
 pub use program::Program;
 pub use reached::Reached;
 pub use setup::{Approval, CanVerify, Setup};

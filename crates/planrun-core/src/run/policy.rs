@@ -91,7 +91,8 @@ impl Defaults {
 /// How long an attempt may take when nobody says: without a bound a lost answer would hold a run for ever.
 const TIMEOUT: Duration = Duration::from_mins(5);
 const CONCURRENCY: u32 = 16;
-const MAX_STEPS: u64 = 10_000;
+/// Steps of a run where neither the plan nor the project says how many.
+pub const MAX_STEPS: u64 = 10_000;
 const MAX_FIRINGS: u64 = 1000;
 const MAX_RESULT: u64 = 8 * 1024 * 1024;
 const MAX_MEMORY: u64 = 1024 * 1024 * 1024;

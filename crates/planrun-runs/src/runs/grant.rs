@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planrun_core::journal::{Event, EventKind, EventName, Grant, GrantScope, GrantedCalls};
+use planrun_core::run::MAX_STEPS;
 use planrun_lang::bounds::{Argument, Bounds, Role, Use};
 use planrun_lang::origin::Source;
 use planrun_lang::sema::Plan;
@@ -14,8 +15,6 @@ use super::replay::kept;
 use super::{CheckedPlan, Error, Journal, Planrun};
 use crate::journal::store::Filter;
 
-/// Steps of a run where neither the plan nor the project says how many; no tool is called more often.
-const MAX_STEPS: u64 = 10_000;
 /// So many of the latest runs of a plan are looked through for a grant that still stands.
 const MAX_RUNS: usize = 20;
 /// An approval is among so many events at the beginning of a run.
@@ -31,6 +30,7 @@ impl CheckedPlan {
             .flat_map(Plan::tool_calls)
             .map(|tool| (tool.path(), tool))
             .collect();
+        // No tool is called more often than there are steps.
         let most = bounds.limits.steps.unwrap_or(MAX_STEPS);
         let mut calls: Vec<GrantedCalls> = Vec::new();
         let changes = bounds.uses.iter().filter(|one| is_granted(one));

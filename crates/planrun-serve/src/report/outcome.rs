@@ -86,7 +86,7 @@ pub fn failure(outcome: &Outcome) -> String {
 
 /// The step that failed, the class and the message of its error, and where that comes from in the plan.
 fn why(outcome: &Outcome) -> String {
-    let Some(error) = outcome.error.as_deref().map(innermost) else {
+    let Some(error) = outcome.error.as_deref().map(StepError::innermost) else {
         return String::new();
     };
     let shown = |text: &str, limit: usize| cut(&visible_line(text), limit).into_owned();
@@ -102,17 +102,6 @@ fn why(outcome: &Outcome) -> String {
         error.class,
         place.unwrap_or_default()
     )
-}
-
-/// The error where it began: steps around it pass it on as it is.
-fn innermost(mut error: &StepError) -> &StepError {
-    let is_same = |one: &StepError, other: &StepError| {
-        one.class == other.class && one.message == other.message
-    };
-    while let Some(cause) = error.cause.as_deref().filter(|cause| is_same(cause, error)) {
-        error = cause;
-    }
-    error
 }
 
 /// The paths of steps as far as there is room for them, and how many more there are.
