@@ -66,6 +66,12 @@ const CRATES: &[Crate] = &[
         rows: &[&["plantest", "breaking"]],
     },
     Crate {
+        name: "planrun-models",
+        folder: "crates/planrun-models",
+        uses: &["planrun-lang", "planrun-tools"],
+        rows: &[&["model"], &["wire", "double"], &["client"]],
+    },
+    Crate {
         name: "planrun-serve",
         folder: "crates/planrun-serve",
         uses: &[
@@ -90,6 +96,7 @@ const CRATES: &[Crate] = &[
             "planrun-lang",
             "planrun-core",
             "planrun-tools",
+            "planrun-models",
             "planrun-runs",
             "planrun-serve",
             "planrun-test",
