@@ -8,6 +8,7 @@
 
 mod a2a;
 mod adversarial;
+mod agent;
 mod allow;
 mod allow_tools;
 mod approval;
@@ -63,6 +64,7 @@ mod plan_list;
 mod plans;
 mod plantest;
 mod process_tools;
+mod prompts;
 mod readme;
 mod recordings;
 mod remedies;

@@ -8,7 +8,7 @@ mod shorten;
 
 pub use blocks::{Block, separated};
 pub use findings::findings;
-pub use outcome::{failure, success};
+pub use outcome::{facts, failure, success};
 pub use shorten::{Cut, NoSuchPlace, Part, Shortened, at, shorten};
 
 /// What a result has at most where nobody says otherwise, in tokens.
