@@ -50,7 +50,7 @@ impl PlanMode {
             }
         }
         self.forget();
-        self.changed.send_modify(|count| *count += 1);
+        self.look();
         Ok(Reply::text(format!(
             "Saved as {FOLDER}/{name}.{ENDING}: it is the tool `{name}` from now on, and run(plan: \"{PREFIX}{name}\") runs it."
         )))
