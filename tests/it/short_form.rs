@@ -270,7 +270,12 @@ fn a_paused_run_is_resumed_and_patched() {
         patched.stderr
     );
     assert_eq!(patched.stdout, "hello\n");
-    assert_eq!(at(&place, &["runs", "show", "r1", "--plan"], "").stdout.trim(), mended.trim());
+    assert_eq!(
+        at(&place, &["runs", "show", "r1", "--plan"], "")
+            .stdout
+            .trim(),
+        mended.trim()
+    );
 }
 
 #[test]
@@ -280,10 +285,19 @@ fn a_file_patches_a_run_of_a_short_form_where_it_has_a_head() {
     let patch = ["runs", "patch", "r1", "mended.plan", "--resume"];
     let refused = at(&place, &patch, "");
     assert_eq!(refused.status, 1, "{}", refused.stderr);
-    assert!(refused.stderr.contains("missing-head"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("missing-head"),
+        "{}",
+        refused.stderr
+    );
     at(&place, &["check", "--fix", "mended.plan"], "");
     let patched = at(&place, &patch, "");
-    assert_eq!((patched.status, &*patched.stdout), (0, "hello\n"), "{}", patched.stderr);
+    assert_eq!(
+        (patched.status, &*patched.stdout),
+        (0, "hello\n"),
+        "{}",
+        patched.stderr
+    );
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use planrun_core::journal::Given;
+use planrun_runs::runs::{Addressee, RunFilter};
 use serde_json::{Value as Json, json};
 
-use super::{Desk, Person, TIDY};
+use super::{Desk, Person, TIDY, browser};
 
 const THINKS: Duration = Duration::from_millis(1100);
 
@@ -32,12 +34,21 @@ async fn a_client_that_opens_pages_is_given_the_address_and_the_model_is_not() {
         assert_eq!(question["mode"], "url");
         let page = question["url"].as_str().unwrap();
         assert!(page.starts_with("http://127.0.0.1:"), "{page}");
-        assert!(client.asked[0].contains("- desk.close: 5 times"), "{question}");
+        assert!(
+            client.asked[0].contains("- desk.close: 5 times"),
+            "{question}"
+        );
         assert!(!done.to_string().contains(page), "{done}");
         if revision == "2025-11-25" {
-            let done = client.notification("notifications/elicitation/complete").await;
+            let done = client
+                .notification("notifications/elicitation/complete")
+                .await;
             assert_eq!(done["elicitationId"], question["elicitationId"]);
-            assert!(question["elicitationId"].as_str().is_some_and(|id| !id.is_empty()));
+            assert!(
+                question["elicitationId"]
+                    .as_str()
+                    .is_some_and(|id| !id.is_empty())
+            );
         }
     }
 }
@@ -50,11 +61,50 @@ async fn who_opens_no_page_is_told_of_it_and_a_no_to_it_is_final() {
         let mut client = desk.client(revision, person).await;
         let (told, is_error) = client.told("run", json!({ "plan": TIDY })).await;
         let page = client.questions[0]["url"].as_str().unwrap().to_owned();
-        assert!(!is_error && told.contains(&format!("answer at {page} or")), "{told}");
+        assert!(
+            !is_error && told.contains(&format!("answer at {page} or")),
+            "{told}"
+        );
         let (told, is_error) = client.told("run", json!({ "plan": TIDY })).await;
         assert!(is_error && told.contains("denied.human"), "{told}");
         assert!(desk.log().is_empty());
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_from_elsewhere_ends_a_page_that_is_open() {
+    let desk = Desk::new();
+    let person = Person::Opens {
+        says: [(json!({ "action": "accept" }), THINKS)].into(),
+        shows_forms: false,
+        sends: "",
+    };
+    let mut client = desk.client("2025-11-25", person).await;
+    let planrun = desk.mode.planrun().clone();
+    tokio::spawn(async move {
+        let run = loop {
+            tokio::time::sleep(THINKS * 2).await;
+            let runs = planrun.list(&RunFilter::default()).unwrap_or_default();
+            if let Some(run) = runs.into_iter().find(|run| run.standing() == "paused") {
+                break run.run.clone();
+            }
+        };
+        let yes = Given {
+            path: "approval".into(),
+            value: json!(true),
+            by: None,
+            note: None,
+        };
+        planrun.answer(Addressee::Run(&run), &[yes]).unwrap();
+    });
+    let done = client.call("run", json!({ "plan": TIDY })).await;
+    assert_eq!(done["structuredContent"]["reply"], 3, "{done}");
+    client
+        .notification("notifications/elicitation/complete")
+        .await;
+    let page = client.questions[0]["url"].as_str().unwrap();
+    let gone = browser().get(page).send().await.unwrap();
+    assert_eq!(gone.status(), 404);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -65,7 +115,11 @@ async fn a_form_that_nobody_has_seen_is_followed_by_the_page() {
         let mut client = desk.client(revision, person).await;
         let done = client.call("run", json!({ "plan": TIDY })).await;
         assert_eq!(done["structuredContent"]["reply"], 3, "{revision}: {done}");
-        let modes: Vec<&Json> = client.questions.iter().map(|asked| &asked["mode"]).collect();
+        let modes: Vec<&Json> = client
+            .questions
+            .iter()
+            .map(|asked| &asked["mode"])
+            .collect();
         assert_eq!(modes, ["form", "url"]);
     }
 }

@@ -24,14 +24,18 @@ async fn listening(desk: &Desk, revision: &'static str, uris: &[&str]) -> Peer {
         client
             .begin("subscriptions/listen", json!({ "notifications": wanted }))
             .await;
-        let accepted = client.notification("notifications/subscriptions/acknowledged").await;
+        let accepted = client
+            .notification("notifications/subscriptions/acknowledged")
+            .await;
         let accepted = &accepted["notifications"];
         assert_eq!(accepted["toolsListChanged"], true, "{accepted}");
         let accepted = accepted["resourceSubscriptions"].as_array();
         assert_eq!(accepted.map_or(0, Vec::len), uris.len());
     } else {
         for uri in uris {
-            client.request("resources/subscribe", json!({ "uri": uri })).await;
+            client
+                .request("resources/subscribe", json!({ "uri": uri }))
+                .await;
         }
     }
     client
@@ -85,7 +89,9 @@ async fn only_runs_are_followed() {
     let desk = Desk::new();
     let mut client = desk.client("2025-11-25", Person::Nobody).await;
     for uri in ["planrun://runs/nothing", "planrun://nothing"] {
-        let refused = client.answer_to("resources/subscribe", json!({ "uri": uri })).await;
+        let refused = client
+            .answer_to("resources/subscribe", json!({ "uri": uri }))
+            .await;
         assert_eq!(refused["error"]["code"], -32002, "{refused}");
     }
     let unfollowed = json!({ "uri": "planrun://runs/nothing" });

@@ -10,8 +10,8 @@ use planrun::tool::{self, CallError};
 use planrun_runs::runs::{Planrun, RunFilter};
 use planrun_serve::mcp::Server;
 use planrun_serve::mode::PlanMode;
-use serde_json::{Value as Json, json};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
@@ -92,10 +92,7 @@ async fn a_client_that_leaves_in_the_middle_of_an_effect_leaves_no_doubt() {
 
     // What was called is awaited, and nothing more is called.
     assert_eq!(*log.lock().unwrap(), ["begun", "done"]);
-    let run = planrun
-        .list(&RunFilter::default())
-        .unwrap()
-        .remove(0);
+    let run = planrun.list(&RunFilter::default()).unwrap().remove(0);
     assert!(!run.driven);
     assert!(planrun.questions(&run.run).unwrap().questions().is_empty());
 }
@@ -129,7 +126,10 @@ impl SlowDesk {
             "parameters": { "type": "object", "properties": {} }, "returns": { "type": "integer" },
         }] });
         let files = [
-            ("planrun.yaml", "apps: [desk.yaml]\nallow: { net: [\"127.0.0.1:*\"] }\n".to_owned()),
+            (
+                "planrun.yaml",
+                "apps: [desk.yaml]\nallow: { net: [\"127.0.0.1:*\"] }\n".to_owned(),
+            ),
             ("desk.yaml", app.to_string()),
         ];
         Self {
@@ -182,7 +182,10 @@ async fn goes_on_after(signal: Option<Signal>) {
             break message["result"]["content"][0]["text"].to_string();
         }
     };
-    assert!(told.contains(" goes on at c, also without anybody waiting"), "{told}");
+    assert!(
+        told.contains(" goes on at c, also without anybody waiting"),
+        "{told}"
+    );
     tokio::time::sleep(Duration::from_millis(300)).await;
     desk.answers.send_replace(true);
     assert!(server.wait().await.unwrap().success());

@@ -26,14 +26,22 @@ async fn a_person_gives_a_model_the_card_and_a_page() {
         for (arguments, page) in [
             (json!({}), None),
             (json!({ "page": "" }), None),
-            (json!({ "page": "people" }), Some("planrun://language/people")),
-            (json!({ "page": "maybe-absent" }), Some("planrun://language/maybe-absent")),
+            (
+                json!({ "page": "people" }),
+                Some("planrun://language/people"),
+            ),
+            (
+                json!({ "page": "maybe-absent" }),
+                Some("planrun://language/maybe-absent"),
+            ),
         ] {
             let get = json!({ "name": "language", "arguments": arguments });
             let given = client.request("prompts/get", get).await;
             let messages = given["messages"].as_array().unwrap();
             assert_eq!(messages[0]["content"]["text"], card);
-            let uri = messages.get(1).map(|page| page["content"]["resource"]["uri"].as_str());
+            let uri = messages
+                .get(1)
+                .map(|page| page["content"]["resource"]["uri"].as_str());
             assert_eq!(uri.map(Option::unwrap), page, "{arguments}");
         }
         for wrong in [
@@ -56,12 +64,22 @@ async fn pages_and_runs_are_completed() {
     let run = json!({ "type": "ref/resource", "uri": "planrun://runs/{id}" });
     let found = completions(&mut client, prompt.clone(), "page", "peop").await;
     assert!(found[0].starts_with("peop"), "{found:?}");
-    assert!(found.iter().all(|topic| topic.contains("peop")), "{found:?}");
+    assert!(
+        found.iter().all(|topic| topic.contains("peop")),
+        "{found:?}"
+    );
     assert_eq!(completions(&mut client, page, "topic", "peop").await, found);
-    assert!(completions(&mut client, run.clone(), "id", "").await.is_empty());
+    assert!(
+        completions(&mut client, run.clone(), "id", "")
+            .await
+            .is_empty()
+    );
     let done = client.call("read", json!({ "plan": SEE })).await;
     let id = done["structuredContent"]["run"].as_str().unwrap();
-    assert_eq!(completions(&mut client, run.clone(), "id", &id[..4]).await, [id]);
+    assert_eq!(
+        completions(&mut client, run.clone(), "id", &id[..4]).await,
+        [id]
+    );
     assert!(completions(&mut client, run, "id", "x").await.is_empty());
     let params = json!({ "ref": prompt, "argument": { "name": "pages", "value": "" } });
     let refused = client.answer_to("completion/complete", params).await;

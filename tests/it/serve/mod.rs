@@ -109,7 +109,7 @@ enum Person {
     Nobody,
     /// What is said to each question, after so long.
     Says(VecDeque<(Json, Duration)>),
-    /// The same, at a client that opens pages; whether it shows forms, too. What is sent to a page that is opened.
+    /// The same, at a client that opens pages; whether it shows forms, too. What is sent to a page that is opened, if anything.
     Opens {
         says: VecDeque<(Json, Duration)>,
         shows_forms: bool,
@@ -264,9 +264,9 @@ impl Peer {
         };
         let (answer, after) = says.pop_front().expect("a question too many");
         tokio::time::sleep(after).await;
-        if let (Person::Opens { sends, .. }, Some(page)) =
-            (&self.person, question["url"].as_str())
+        if let (Person::Opens { sends, .. }, Some(page)) = (&self.person, question["url"].as_str())
             && answer["action"] == "accept"
+            && !sends.is_empty()
         {
             // Somebody reads the page first, while the server waits.
             let (page, sends) = (page.to_owned(), *sends);
@@ -509,7 +509,9 @@ async fn a_saved_plan_is_a_tool() {
         ]
     );
     assert_eq!(tools[6]["annotations"]["readOnlyHint"], true);
-    client.notification("notifications/tools/list_changed").await;
+    client
+        .notification("notifications/tools/list_changed")
+        .await;
     assert_eq!(
         client.told("see_open", json!({})).await,
         ("3".to_owned(), false)
@@ -529,7 +531,10 @@ async fn a_saved_plan_is_a_tool() {
     let refused = client.answer_to("tools/call", call).await;
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
     let why = refused["error"]["message"].as_str().unwrap();
-    assert!(why.contains("no tool `serach`. Was `search` meant?"), "{why}");
+    assert!(
+        why.contains("no tool `serach`. Was `search` meant?"),
+        "{why}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -547,7 +552,12 @@ async fn what_a_client_carries_is_of_one_question_one_tool_and_one_answer() {
         again["requestState"] = state.into();
         let refused = client.answer_to("tools/call", again.clone()).await;
         assert_eq!(refused["error"]["code"], -32602, "{refused}");
-        assert!(refused["error"]["message"].as_str().unwrap().contains("requestState"));
+        assert!(
+            refused["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("requestState")
+        );
     }
     assert!(desk.log().is_empty());
     again["name"] = "run".into();

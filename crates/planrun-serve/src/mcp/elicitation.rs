@@ -37,7 +37,10 @@ pub(super) fn request(question: &PutQuestion, way: &Way) -> Option<ElicitRequest
         Way::Form => form(question),
         Way::Page(address) => Some(ElicitRequestParams::UrlElicitationParams {
             meta: None,
-            message: format!("{}\nA page of planrun on this machine takes the answer.", question.text),
+            message: format!(
+                "{}\nA page of planrun on this machine takes the answer.",
+                question.text
+            ),
             url: address.clone(),
             elicitation_id: elicitation_id(question),
         }),

@@ -71,7 +71,8 @@ impl HttpServer {
             .with_cancellation_token(cancel.clone());
         let mode = server.mode.clone();
         let sessions = Arc::new(LocalSessionManager::default());
-        let service = StreamableHttpService::new(move || Ok(server.for_another()), sessions, config);
+        let service =
+            StreamableHttpService::new(move || Ok(server.for_another()), sessions, config);
         let token: Arc<str> = format!("Bearer {token}").into();
         let routes = Router::new()
             .route_service(PATH, service)

@@ -23,7 +23,8 @@ pub(super) fn list() -> ListPromptsResult {
         .with_description("A page of the language, or the code of a finding.")
         .with_required(false);
     let said = "How to write plans of planrun, for a model that shall write one.";
-    let prompt = Prompt::new(NAME, Some(said), Some(vec![page])).with_title("The language of plans");
+    let prompt =
+        Prompt::new(NAME, Some(said), Some(vec![page])).with_title("The language of plans");
     ListPromptsResult::with_all_items(vec![prompt])
 }
 
@@ -35,7 +36,9 @@ pub(super) fn get(request: GetPromptRequestParams) -> Result<GetPromptResult, Er
     let wrong = |why: String| ErrorData::invalid_params(why, None);
     if request.name != NAME {
         let name = &request.name;
-        return Err(wrong(format!("there is no prompt {name:?}; there is {NAME:?}")));
+        return Err(wrong(format!(
+            "there is no prompt {name:?}; there is {NAME:?}"
+        )));
     }
     let mut arguments = request.arguments.unwrap_or_default();
     let page = match arguments.remove(PAGE) {
@@ -44,15 +47,16 @@ pub(super) fn get(request: GetPromptRequestParams) -> Result<GetPromptResult, Er
         Some(_) => return Err(wrong(format!("{PAGE:?} is a text"))),
     };
     if let Some(extra) = arguments.keys().next() {
-        return Err(wrong(format!("there is no argument {extra:?}; there is {PAGE:?}")));
+        return Err(wrong(format!(
+            "there is no argument {extra:?}; there is {PAGE:?}"
+        )));
     }
     let mut messages = vec![PromptMessage::new_text(Role::User, CARD.trim_end())];
     // Clients send an empty text for an argument that nobody has filled in.
     if let Some(topic) = page.filter(|topic| !topic.trim().is_empty()) {
         let topic = topic.trim();
-        let text = language_page(topic).ok_or_else(|| {
-            wrong(format!("there is no page {topic:?}; completion lists them"))
-        })?;
+        let text = language_page(topic)
+            .ok_or_else(|| wrong(format!("there is no page {topic:?}; completion lists them")))?;
         let page = ResourceContents::text(text, format!("{LANGUAGE}{topic}"));
         let page = ContentBlock::resource(page.with_mime_type("text/markdown"));
         messages.push(PromptMessage::new(Role::User, page));

@@ -255,7 +255,9 @@ mod tests {
     }
 
     fn constants(count: i64) -> Vec<Source> {
-        (1..=count).map(|one| Source::Constant(one.into())).collect()
+        (1..=count)
+            .map(|one| Source::Constant(one.into()))
+            .collect()
     }
 
     #[test]
@@ -263,17 +265,37 @@ mod tests {
         assert_eq!(argument(constants(1), false, false), "id = 1");
         assert_eq!(argument(constants(2), true, false), "id is 1 or 2");
         assert_eq!(argument(constants(3), false, false), "id is 1, 2 or 3");
-        assert_eq!(argument(constants(5), true, false), "id is 1, 2 or one of 3 more");
-        assert_eq!(argument(constants(3), false, true), "id is 1, 2, 3 or another");
+        assert_eq!(
+            argument(constants(5), true, false),
+            "id is 1, 2 or one of 3 more"
+        );
+        assert_eq!(
+            argument(constants(3), false, true),
+            "id is 1, 2, 3 or another"
+        );
         assert_eq!(argument(constants(1), false, true), "id is 1 or another");
     }
 
     #[test]
     fn other_sources_say_whether_a_value_is_one_of_them_or_made_of_them() {
-        let two = || vec![Source::Result("desk.list".into()), Source::Input("n".into())];
-        assert_eq!(argument(two(), false, false), "id from desk.list or from the input n");
-        assert_eq!(argument(two(), true, true), "id made from desk.list, from the input n and others");
+        let two = || {
+            vec![
+                Source::Result("desk.list".into()),
+                Source::Input("n".into()),
+            ]
+        };
+        assert_eq!(
+            argument(two(), false, false),
+            "id from desk.list or from the input n"
+        );
+        assert_eq!(
+            argument(two(), true, true),
+            "id made from desk.list, from the input n and others"
+        );
         let four = two().into_iter().chain(constants(2)).collect();
-        assert_eq!(argument(four, true, false), "id made from desk.list, from the input n and 2 more");
+        assert_eq!(
+            argument(four, true, false),
+            "id made from desk.list, from the input n and 2 more"
+        );
     }
 }

@@ -99,9 +99,8 @@ impl PlanMode {
 
     /// Looks whether the list of tools has changed, such as by a plan that somebody has written or deleted.
     pub fn look(&self) {
-        let tools = self.tools();
         let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = listed.replace(tools);
+        let before = listed.replace(self.tools());
         if before.is_some() && before != *listed {
             self.changed.send_replace(());
         }

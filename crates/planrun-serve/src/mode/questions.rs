@@ -63,8 +63,14 @@ impl PlanMode {
     ) {
         let (mode, client, question) = (self.clone(), client.clone(), question.clone());
         let asking = tokio::spawn(async move {
-            mode.ask(&question, &*client).await;
+            let is_open = mode.ask(&question, &*client).await;
             mode.pages.put_back(&question.run, &question.path);
+            if is_open {
+                tokio::spawn(async move {
+                    mode.pages.gone(&question.run, &question.path).await;
+                    client.page_is_done(&question).await;
+                });
+            }
         });
         tokio::select! {
             _ = asking => {}
@@ -72,27 +78,26 @@ impl PlanMode {
         }
     }
 
-    /// Asks by one way after the other until a person has said something.
-    async fn ask(&self, question: &PutQuestion, client: &dyn Client) {
+    /// Asks by one way after the other until a person has said something; whether that one has opened the page.
+    async fn ask(&self, question: &PutQuestion, client: &dyn Client) -> bool {
         let mut way = self.first_way(question, client).await;
         while let Some(by) = way {
             let said = client.ask(question, &by).await;
             if said == Said::Opened {
-                let (run, path) = (&question.run, &question.path);
-                self.pages.opened(run, path);
-                self.pages.gone(run, path).await;
-                return client.page_is_done(question).await;
+                self.pages.opened(&question.run, &question.path);
+                return true;
             }
             if said.is_of_a_person() {
                 // One that is not taken leaves the question open.
                 let _ = self.take(question, said, &channel(client));
-                return;
+                return false;
             }
             way = match by {
                 Way::Form => self.page_way(question, client).await,
                 Way::Page(_) => None,
             };
         }
+        false
     }
 
     /// Takes what somebody has said to a question, and lets the run go on.
@@ -176,9 +181,7 @@ impl PlanMode {
                 }
             }
         }
-        let reply = self
-            .attend(run, client, Attendance::of_call(told))
-            .await;
+        let reply = self.attend(run, client, Attendance::of_call(told)).await;
         reply.unwrap_or_else(|failed| failed)
     }
 

@@ -7,9 +7,7 @@ use planrun_core::run::Outcome;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::RunState;
 use planrun_lang::value::Value;
-use planrun_runs::runs::{
-    CheckedPlan, ErrorKind, InputReader, PlanText, RunOptions, new_run_id,
-};
+use planrun_runs::runs::{CheckedPlan, ErrorKind, InputReader, PlanText, RunOptions, new_run_id};
 use planrun_tools::host::runtime_now;
 use serde_json::{Map, Value as Json};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -228,7 +226,7 @@ impl PlanMode {
                     let way = self.first_way(&question, &**client).await;
                     return Ok(self.asked(question, way).await);
                 }
-                Asks::Now if is_new && self.pages.puts(run, &path) => {
+                Asks::Now if is_new && !is_read && self.pages.puts(run, &path) => {
                     put.push(path);
                     self.put(&question, client, how.until).await;
                 }
