@@ -333,9 +333,9 @@ async fn news(
     followed: &Arc<Mutex<Followed>>,
 ) -> Option<News> {
     tokio::select! {
-        changed = changes.changed() => {
+        fired = changes.changed() => {
             let runs = Vec::new();
-            return changed.is_ok().then_some(News { tools: true, runs });
+            return fired.is_ok().then_some(News { tools: true, runs });
         }
         () = sleep(LOOK_INTERVAL) => {}
     }

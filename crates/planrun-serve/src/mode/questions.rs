@@ -5,12 +5,13 @@ use std::sync::Arc;
 use planrun_core::journal::Given;
 use planrun_lang::diag::render::visible_line;
 use planrun_runs::runs::{Addressee, Error};
+use planrun_tools::host::runtime_now;
 use serde_json::Value as Json;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
-use super::run::{Attendance, Told};
+use super::run::{Attendance, POLL_INTERVAL, Told};
 use super::{Call, PlanMode, Reply, definitions};
-use crate::asking::{Client, PutQuestion, Said, Way};
+use crate::asking::{Asks, Client, PutQuestion, Said, Way};
 use crate::tokens::cut;
 
 /// Bytes of the name of a client.
@@ -26,11 +27,7 @@ pub struct Asked<'a> {
 
 impl PlanMode {
     /// The first way in which a client puts a question: as a form of its own, or else as the address of a page.
-    pub(super) async fn first_way(
-        &self,
-        question: &PutQuestion,
-        client: &dyn Client,
-    ) -> Option<Way> {
+    async fn first_way(&self, question: &PutQuestion, client: &dyn Client) -> Option<Way> {
         if client.has_form(question) {
             return Some(Way::Form);
         }
@@ -47,15 +44,45 @@ impl PlanMode {
     }
 
     /// What a client is answered that asks by making its call again.
-    pub(super) async fn asked(&self, question: PutQuestion, way: Option<Way>) -> Reply {
+    async fn asked(&self, question: PutQuestion, way: Option<Way>) -> Reply {
         match way {
             Some(way) => Reply::Asks(Box::new(question), way),
             None => self.unanswered(&question).await,
         }
     }
 
-    /// Puts a question to whoever sits at a client, until the time is over; an answer that comes later is taken, too.
+    /// Puts a question that this call has not put yet, or waits a moment for the answer; what the call is answered with
+    /// where it does not wait any more.
     pub(super) async fn put(
+        self: &Arc<Self>,
+        question: PutQuestion,
+        client: &Arc<dyn Client>,
+        how: Attendance,
+        put: &mut Vec<Arc<str>>,
+    ) -> Option<Reply> {
+        let (run, path) = (&question.run, &question.path);
+        let is_read = self.pages.is_open(run, path);
+        let is_new = !is_read && !put.contains(path);
+        match client.asks() {
+            Asks::Again if is_new => {
+                let way = self.first_way(&question, &**client).await;
+                Some(self.asked(question, way).await)
+            }
+            Asks::Now if is_new && self.pages.puts(run, path) => {
+                put.push(path.clone());
+                self.put_now(&question, client, how.until).await;
+                None
+            }
+            _ if (how.is_patient || is_read) && runtime_now() < how.until => {
+                sleep(POLL_INTERVAL).await;
+                None
+            }
+            Asks::Now | Asks::Again | Asks::Never => Some(self.unanswered(&question).await),
+        }
+    }
+
+    /// Puts a question to whoever sits at a client, until the time is over; an answer that comes later is taken, too.
+    async fn put_now(
         self: &Arc<Self>,
         question: &PutQuestion,
         client: &Arc<dyn Client>,
@@ -187,7 +214,7 @@ impl PlanMode {
 
     /// What a model is told of a question that its client cannot put to anybody, or that somebody reads just now. The
     /// address of a page that a client has shown is the person's business.
-    pub(super) async fn unanswered(&self, question: &PutQuestion) -> Reply {
+    async fn unanswered(&self, question: &PutQuestion) -> Reply {
         let run = &question.run;
         let page = if self.pages.is_open(run, &question.path) {
             " on the page that they have opened or".to_owned()

@@ -17,11 +17,11 @@ use super::arguments::Arguments;
 use super::driving::Standing;
 use super::saved::PREFIX;
 use super::{MAX_WAIT, PlanMode, Reply};
-use crate::asking::{Asks, Client, PutQuestion};
+use crate::asking::{Client, PutQuestion};
 use crate::report;
 
 /// How often a run is looked at that this process does not drive.
-const POLL_INTERVAL: Duration = Duration::from_millis(200);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often a client is told how far a run has come.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -219,23 +219,8 @@ impl PlanMode {
                 continue;
             };
             let question = PutQuestion::new(run, &path, Arc::new(question));
-            let is_new = !put.contains(&path);
-            let is_read = self.pages.is_open(run, &path);
-            match client.asks() {
-                Asks::Again if !is_read => {
-                    let way = self.first_way(&question, &**client).await;
-                    return Ok(self.asked(question, way).await);
-                }
-                Asks::Now if is_new && !is_read && self.pages.puts(run, &path) => {
-                    put.push(path);
-                    self.put(&question, client, how.until).await;
-                }
-                _ if (how.is_patient || is_read) && runtime_now() < how.until => {
-                    sleep(POLL_INTERVAL).await;
-                }
-                Asks::Now | Asks::Again | Asks::Never => {
-                    return Ok(self.unanswered(&question).await);
-                }
+            if let Some(reply) = self.put(question, client, how, &mut put).await {
+                return Ok(reply);
             }
         }
     }
