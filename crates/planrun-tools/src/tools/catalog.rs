@@ -49,7 +49,7 @@ pub struct Catalog {
     /// The servers behind some of them, connected when they are first called.
     servers: Vec<(Arc<dyn Server>, Arc<Lock>)>,
     /// What answers prompts, where there are models.
-    models: Option<Arc<dyn Models>>,
+    prompts: Option<Arc<dyn Prompts>>,
     /// What the apps say of themselves to a model that plays them, by namespace.
     contexts: BTreeMap<Arc<str>, Arc<str>>,
     /// Whether they belong to a pool, which outlives this catalog.
@@ -57,7 +57,7 @@ pub struct Catalog {
 }
 
 /// What answers prompts.
-pub trait Models: Send + Sync {
+pub trait Prompts: Send + Sync {
     /// Answers `infer`.
     fn model(&self) -> Arc<dyn Transport>;
 
@@ -92,7 +92,7 @@ impl Catalog {
             credentials,
             namespaces: BTreeMap::new(),
             servers: Vec::new(),
-            models: None,
+            prompts: None,
             contexts: BTreeMap::new(),
             keeps_connections: false,
         };
@@ -315,14 +315,14 @@ impl Catalog {
     }
 
     /// Prompts are answered by these from now on.
-    pub fn set_models(&mut self, models: Arc<dyn Models>) {
-        self.models = Some(models);
+    pub fn set_prompts(&mut self, prompts: Arc<dyn Prompts>) {
+        self.prompts = Some(prompts);
     }
 
     /// What answers `infer`.
     #[must_use]
     pub fn model(&self) -> Option<Arc<dyn Transport>> {
-        Some(self.models.as_ref()?.model())
+        Some(self.prompts.as_ref()?.model())
     }
 
     /// What answers `ask` for this namespace: the agent itself where it is one, else a model with those of its tools that
@@ -340,7 +340,7 @@ impl Catalog {
         let tools = self.namespaces.get(namespace)?.values();
         let tools = tools.map(|tool| &***tool).filter_map(held).collect();
         Some(
-            self.models
+            self.prompts
                 .as_ref()?
                 .agent(self.contexts.get(namespace), tools),
         )
