@@ -607,3 +607,28 @@ async fn runs_tells_of_runs_and_gives_the_parts_of_a_reply() {
     let (told, is_error) = client.told("runs", json!({ "id": "nothing" })).await;
     assert!(is_error, "{told}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn characters_that_nobody_sees_are_escapes_in_texts_and_themselves_in_values() {
+    const ECHO: &str = "plan echo(t: string) -> { t: string } { reply { t: t } }";
+    let desk = Desk::new();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    let given = json!({ "t": "a\u{202e}b" });
+    let read = json!({ "plan": ECHO, "inputs": given });
+    let done = client.call("read", read).await;
+    let run = done["structuredContent"]["run"].as_str().unwrap();
+    let part = json!({ "id": run, "path": "/t" });
+    let part = client.call("runs", part).await;
+    let save = json!({ "name": "echo", "plan": ECHO });
+    client.call("save", save).await;
+    let own = client.call("echo", given.clone()).await;
+    for (told, value) in [
+        (&done, &done["structuredContent"]["reply"]["t"]),
+        (&part, &part["structuredContent"]["value"]),
+        (&own, &own["structuredContent"]["t"]),
+    ] {
+        let text = told["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(r#""a\u202eb""#), "{text}");
+        assert_eq!(value, &given["t"]);
+    }
+}
