@@ -167,7 +167,7 @@ impl PlanMode {
     /// What the project offers, as its files are now.
     fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
         let mut known = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_current = |known: &&Arc<Snapshot>| known.is_current(&**self.planrun.host());
+        let is_current = |known: &&Arc<Snapshot>| known.is_current(&self.planrun);
         if let Some(current) = known.as_ref().filter(is_current) {
             return Ok(current.clone());
         }
