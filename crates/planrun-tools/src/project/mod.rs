@@ -3,6 +3,7 @@
 mod apis;
 mod app_paths;
 mod locate;
+mod models;
 mod own_folder;
 mod programs;
 mod servers;
@@ -30,6 +31,7 @@ use crate::tools::{Catalog, DeniedServer, ProjectLimit, Server, ServerError, Ser
 pub use apis::ApiSettings;
 pub use app_paths::load_app_paths;
 pub use locate::Location;
+pub use models::{ModelApi, ModelList, ModelSettings, Price};
 pub use own_folder::{check_own_folder, journal_file, make_own_folder, own_folder};
 use servers::Reach;
 pub use servers::{ServerSettings, ToolSource};
