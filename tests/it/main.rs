@@ -78,7 +78,6 @@ mod schema_cases;
 mod secrets;
 mod semantics;
 mod serve;
-mod serve_peers;
 mod service;
 mod sessions;
 mod shells;

@@ -8,6 +8,7 @@ mod shorten;
 
 pub use blocks::{Block, separated};
 pub use findings::findings;
+pub(crate) use json::text;
 pub use outcome::{facts, failure, success};
 pub use shorten::{Cut, NoSuchPlace, Part, Shortened, at, shorten};
 
