@@ -22,7 +22,6 @@ Examples:
   planrun mock --apps apps --failures grant_access=3 --log calls.jsonl
   planrun mock model --script answers.yaml";
 
-#[cfg(feature = "models")]
 const MOCK_MODEL_EXAMPLES: &str = "\
 Examples:
   planrun mock model --script answers.yaml
@@ -65,7 +64,6 @@ pub struct EvalArguments {
     subcommand_negates_reqs = true
 )]
 pub struct MockArguments {
-    #[cfg(feature = "models")]
     #[command(subcommand)]
     pub kind: Option<MockKind>,
     /// The folder of app files.
@@ -89,14 +87,12 @@ pub struct MockArguments {
 }
 
 /// What `planrun mock` stands in for beside tools.
-#[cfg(feature = "models")]
 #[derive(Debug, clap::Subcommand)]
 pub enum MockKind {
     Model(MockModelArguments),
 }
 
 /// Answer the requests of a model as a script says, over the API that most servers of models have.
-#[cfg(feature = "models")]
 #[derive(Debug, Args)]
 #[command(after_help = MOCK_MODEL_EXAMPLES)]
 pub struct MockModelArguments {

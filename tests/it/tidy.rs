@@ -51,7 +51,12 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "planrun-runs",
         folder: "crates/planrun-runs",
-        uses: &["planrun-lang", "planrun-core", "planrun-tools"],
+        uses: &[
+            "planrun-lang",
+            "planrun-core",
+            "planrun-tools",
+            "planrun-models",
+        ],
         rows: &[&["journal"], &["driver", "forecast"], &["runs"]],
     },
     Crate {
@@ -69,7 +74,7 @@ const CRATES: &[Crate] = &[
         name: "planrun-models",
         folder: "crates/planrun-models",
         uses: &["planrun-lang", "planrun-tools"],
-        rows: &[&["model"], &["wire", "double"], &["client"]],
+        rows: &[&["model"], &["wire", "double"], &["client"], &["prompt"]],
     },
     Crate {
         name: "planrun-serve",
@@ -90,6 +95,19 @@ const CRATES: &[Crate] = &[
         ],
     },
     Crate {
+        name: "planrun-agent",
+        folder: "crates/planrun-agent",
+        uses: &[
+            "planrun-lang",
+            "planrun-core",
+            "planrun-tools",
+            "planrun-models",
+            "planrun-runs",
+            "planrun-serve",
+        ],
+        rows: &[&["profile", "answer"], &["planner"]],
+    },
+    Crate {
         name: "planrun",
         folder: "",
         uses: &[
@@ -99,6 +117,7 @@ const CRATES: &[Crate] = &[
             "planrun-models",
             "planrun-runs",
             "planrun-serve",
+            "planrun-agent",
             "planrun-test",
         ],
         rows: &[&["cli"], &["check", "run", "testing", "tool"]],

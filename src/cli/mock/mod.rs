@@ -1,6 +1,5 @@
 //! `planrun mock`: answers for app tools and for documents of `OpenAPI`, or for a model, over HTTP until it is stopped.
 
-#[cfg(feature = "models")]
 mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +38,6 @@ pub struct Mock {
 /// # Errors
 /// When there is nothing to serve, or it cannot be served.
 pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
-    #[cfg(feature = "models")]
     if let Some(super::arguments::MockKind::Model(arguments)) = &arguments.kind {
         return model::command(arguments);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use planrun_lang::diag::nearest;
 use planrun_tools::host::Host;
 use planrun_tools::project::{ModelApi, ModelList, ModelSettings, Project};
-use planrun_tools::tools::ProjectLimit;
+use planrun_tools::tools::{Identity, ProjectLimit};
 use url::Url;
 
 use super::HttpModel;
@@ -59,6 +59,18 @@ impl Models {
         };
         let host = Arc::clone(&self.host);
         HttpModel::new(settings.clone(), key.as_deref(), host, &self.limit)
+    }
+
+    /// Adds what decides who answers: the servers, and the keys that they get.
+    pub fn identify(&self, identity: &mut Identity) {
+        for model in &self.list.models {
+            let key = model.key.as_ref().and_then(|name| self.variable(name));
+            identity.add_all([&model.base_url.to_string(), &model.model]);
+            identity.add_all(&key);
+        }
+        for name in [BASE_URL, KEY, MODEL] {
+            identity.add_all(&self.variable(name));
+        }
     }
 
     fn find(&self, name: Option<&str>) -> Result<&ModelSettings, ModelError> {
