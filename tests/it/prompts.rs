@@ -184,7 +184,7 @@ fn a_model_that_the_project_does_not_have_is_told() {
     let output = scene.run(&[]);
     let told = "planrun.yaml has no model `bog`, but small, big; was `big` meant?";
     assert!(
-        output.stderr.replace("\n", " ").contains(told),
+        output.stderr.replace('\n', " ").contains(told),
         "{output:?}"
     );
     assert_eq!(scene.requests(), [] as [Json; 0]);
