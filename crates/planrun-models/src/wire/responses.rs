@@ -230,7 +230,7 @@ impl ResponsesDecoder {
         match self.calls.iter().find(|(own, _)| *own == place) {
             None => parts.push(self.begin(place, item, arguments)),
             Some((_, false)) if !arguments.is_empty() => {
-                parts.push(self.fragment(place, arguments))
+                parts.push(self.fragment(place, arguments));
             }
             Some(_) => {}
         }
