@@ -3,6 +3,7 @@
 //! `cargo bench --bench models` prints the table of `docs/performance.md`. The double is a process of its own.
 
 #[path = "../report/mod.rs"]
+#[expect(dead_code, reason = "cold starts are measured by the others")]
 mod report;
 
 use std::fmt::Write as _;
