@@ -3,7 +3,7 @@
 use planrun_lang::diag::{Code, Diagnostic, Severity, nearest};
 use planrun_lang::source::Span;
 
-use super::yaml::{Content, Entry, Node};
+use planrun_lang::yaml::{Content, Entry, Node};
 
 /// A mapping that is being read.
 pub(crate) struct Section<'a> {

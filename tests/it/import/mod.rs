@@ -1,0 +1,7 @@
+//! Plans of other systems: what becomes of them, what is told of it, and that they do the same.
+
+mod command;
+mod fixtures;
+mod hostile;
+mod page;
+mod recorded;

@@ -1,0 +1,1 @@
+//! The page about imports, written from what the importer knows.
