@@ -181,10 +181,8 @@ fn told(source: &SourceFile, refused: &Refused) -> String {
         message,
         help,
     } = refused;
-    visible_text(&format!(
-        "{}: {message}\n  help: {help}",
-        source.place(*span)
-    ))
+    let place = source.place(*span);
+    visible_text(&format!("{place}: {message}\n  help: {help}")).into_owned()
 }
 
 fn document_of(source: &SourceFile, made: &Imported, report: &FileReport) -> Json {

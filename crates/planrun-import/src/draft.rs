@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::diag::closest;
+use planrun_lang::diag::render::is_hidden;
 use planrun_lang::sema::Tools;
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{
@@ -278,11 +279,26 @@ pub fn parameter(name: &str, optional: bool) -> Parameter {
 
 /// Text on one line, without what would act on a terminal.
 pub fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let words = text.split(|c: char| c.is_whitespace() || is_hidden(c));
     words
         .filter(|word| !word.is_empty())
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// Whether an argument or a field can be called so, in back quotes if need be.
+pub fn is_writable(name: &str) -> bool {
+    !name.is_empty() && !name.contains('`') && !name.chars().any(is_hidden)
+}
+
+/// A piece of a document for a message: one line, and not long.
+pub fn excerpt(text: &str) -> String {
+    let line = one_line(text);
+    let mut cut: String = line.chars().take(MAX_NAME).collect();
+    if cut.len() < line.len() {
+        cut.push('…');
+    }
+    cut
 }
 
 /// The text as an identifier: what cannot stand in one is an underscore.

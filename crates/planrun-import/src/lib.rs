@@ -3,7 +3,9 @@
 //! A document is read with its places, its parts become a syntax tree, and [`planrun_lang::format`] prints that: no text
 //! of a plan is ever glued together, so text from outside cannot become code.
 
+mod aintegration;
 pub mod asl;
+mod calls;
 pub mod document;
 mod draft;
 pub mod report;
@@ -23,23 +25,56 @@ use report::{Fate, Report};
 pub enum Format {
     /// State machines of AWS Step Functions.
     Asl,
+    /// Tasks and listeners of AIntegration.
+    Aintegration,
+    /// Payloads of the skeleton.
+    Payload,
+    /// Graphs of steps of SAGE.
+    Graph,
+    /// Arrays of steps of SAGE.
+    Steps,
+    /// Calls of tools in the shape of the `OpenAI` API.
+    ToolCalls,
+    /// Numbered plans of LLMCompiler.
+    Numbered,
 }
 
 impl Format {
     /// Every format, in the order in which a document is tried.
-    pub const ALL: [Self; 1] = [Self::Asl];
+    pub const ALL: [Self; 7] = [
+        Self::Asl,
+        Self::Aintegration,
+        Self::Payload,
+        Self::Graph,
+        Self::Steps,
+        Self::ToolCalls,
+        Self::Numbered,
+    ];
 
     /// The word for it on a command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Asl => "asl",
+            Self::Aintegration => "aintegration",
+            Self::Payload => "payload",
+            Self::Graph => "graph",
+            Self::Steps => "steps",
+            Self::ToolCalls => "tool-calls",
+            Self::Numbered => "numbered",
         }
     }
 
     fn recognizes(self, root: &Node) -> bool {
         match self {
             Self::Asl => asl::recognizes(root),
+            Self::Aintegration => aintegration::recognizes(root),
+            Self::Payload => calls::payload::recognizes(root),
+            Self::Graph => calls::sage::recognizes_graph(root),
+            Self::Steps => calls::sage::recognizes_array(root),
+            Self::ToolCalls => calls::openai::recognizes(root),
+            // It is no tree; its lines are looked at before.
+            Self::Numbered => false,
         }
     }
 }
@@ -63,14 +98,27 @@ pub fn import(
     plan: &str,
     tools: &Tools,
 ) -> Result<Imported, Refused> {
-    let root = document::read(source.text())?;
-    let format = match format {
-        Some(format) => format,
-        None => recognized(&root)?,
-    };
+    let text = source.text();
+    document::within_bounds(text)?;
     let mut draft = Draft::new(tools);
-    let file = match format {
-        Format::Asl => asl::import(&root, plan, &mut draft)?,
+    let is_numbered = calls::numbered::recognizes(text);
+    let (format, file) = if format == Some(Format::Numbered) || (format.is_none() && is_numbered) {
+        (
+            Format::Numbered,
+            calls::numbered::import(text, plan, &mut draft),
+        )
+    } else {
+        let (format, root) = tree_of(text, format)?;
+        let file = match format {
+            Format::Asl => asl::import(&root, plan, &mut draft)?,
+            Format::Aintegration => aintegration::import(&root, text, plan, &mut draft),
+            Format::Payload => calls::payload::import(&root, plan, &mut draft),
+            Format::Graph => calls::sage::import_graph(&root, plan, &mut draft),
+            Format::Steps => calls::sage::import_array(&root, plan, &mut draft),
+            Format::ToolCalls => calls::openai::import(&root, plan, &mut draft),
+            Format::Numbered => calls::numbered::import(text, plan, &mut draft),
+        };
+        (format, file)
     };
     for tool in draft.missing_tools() {
         let why =
@@ -98,17 +146,33 @@ pub fn import(
     })
 }
 
-fn recognized(root: &Node) -> Result<Format, Refused> {
-    let known = Format::ALL
-        .into_iter()
-        .find(|format| format.recognizes(root));
-    known.ok_or_else(|| {
-        let names: Vec<&str> = Format::ALL.into_iter().map(Format::name).collect();
-        let help = format!("say what it is with `--from`: {}", names.join(", "));
-        Refused::new(
-            Span::at(0),
-            "this is a document of no format that is known",
-            help,
-        )
-    })
+/// The document as a tree, and its format. Models write their JSON into fences and prose.
+fn tree_of(text: &str, format: Option<Format>) -> Result<(Format, Node), Refused> {
+    let read = document::read(text);
+    let recognized = |root: &Node| {
+        format.or_else(|| {
+            Format::ALL
+                .into_iter()
+                .find(|format| format.recognizes(root))
+        })
+    };
+    if let Ok(root) = &read
+        && root.entries().is_some() | root.items().is_some()
+        && let Some(format) = recognized(root)
+    {
+        return Ok((format, root.clone()));
+    }
+    if let Ok(root) = calls::json_in_prose(text)
+        && let Some(format) = recognized(&root)
+    {
+        return Ok((format, root));
+    }
+    read?;
+    let names: Vec<&str> = Format::ALL.into_iter().map(Format::name).collect();
+    let help = format!("say what it is with `--from`: {}", names.join(", "));
+    Err(Refused::new(
+        Span::at(0),
+        "this is a document of no format that is known",
+        help,
+    ))
 }

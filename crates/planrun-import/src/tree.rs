@@ -54,8 +54,8 @@ pub fn constant(node: &Node) -> Expr {
         Content::Null => null(),
         Content::Bool(value) => boolean(*value),
         Content::Number(number) => match number.as_i64() {
-            Some(whole) => signed(whole),
-            None => double(number.as_f64().unwrap_or(f64::MAX)),
+            Some(whole) => int(whole),
+            None => literal(Literal::Double(number.as_f64().unwrap_or(f64::MAX))),
         },
         Content::Text(value) => text(value),
         Content::List(items) => list(items.iter().map(constant).collect()),
@@ -65,21 +65,6 @@ pub fn constant(node: &Node) -> Expr {
                 .map(|entry| (entry.name.clone(), constant(&entry.value)))
                 .collect(),
         ),
-    }
-}
-
-fn signed(value: i64) -> Expr {
-    match value.checked_abs() {
-        Some(size) if value < 0 => unary(UnaryOp::Negate, int(size)),
-        _ => int(value),
-    }
-}
-
-fn double(value: f64) -> Expr {
-    if value < 0.0 {
-        unary(UnaryOp::Negate, literal(Literal::Double(-value)))
-    } else {
-        literal(Literal::Double(value))
     }
 }
 
@@ -330,12 +315,50 @@ pub fn next(value: Expr) -> Statement {
     statement(StatementKind::Next(guarded(value)))
 }
 
-pub fn fail(class: &str, message: Option<Expr>) -> Statement {
+/// A failure; its message becomes a text.
+pub fn fail(class: &str, message: Expr) -> Statement {
     statement(StatementKind::Fail {
         class: name(class),
-        message: message.map(Box::new),
+        message: Some(Box::new(as_text(message))),
         when: None,
     })
+}
+
+/// A value as text: texts stay as they are.
+pub fn as_text(value: Expr) -> Expr {
+    match &value.kind {
+        ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => value,
+        _ => template(vec![TemplatePart::Expr(value)]),
+    }
+}
+
+/// A value of which a document says that it is a truth value, where a plan wants to know it.
+pub fn truth(value: Expr) -> Expr {
+    let compares = |operator: BinaryOp| {
+        !matches!(
+            operator,
+            BinaryOp::Add
+                | BinaryOp::Subtract
+                | BinaryOp::Multiply
+                | BinaryOp::Divide
+                | BinaryOp::Remainder
+        )
+    };
+    let is_truth = match &value.kind {
+        ExprKind::Chain { rest, .. } => rest.iter().all(|link| compares(link.operator)),
+        ExprKind::Unary { operators, .. } => operators.iter().all(|(one, _)| *one == UnaryOp::Not),
+        ExprKind::Literal(Literal::Bool(_)) | ExprKind::Is { .. } => true,
+        ExprKind::Call { function, .. } => &*function.text == "has",
+        ExprKind::Path { links, .. } => links.last().is_some_and(|link| {
+            matches!(&link.kind, LinkKind::Call { name, .. } if matches!(&*name.text, "contains" | "matches" | "startsWith" | "endsWith"))
+        }),
+        _ => false,
+    };
+    if is_truth {
+        value
+    } else {
+        binary(value, BinaryOp::Equal, boolean(true))
+    }
 }
 
 /// An arm for some classes of errors, or for all where none is named.

@@ -89,6 +89,13 @@ impl Recorded {
         self.case["end"].as_str().unwrap()
     }
 
+    /// Whether the record has what the machine gave, and no mark in its place.
+    pub fn has_output(&self) -> bool {
+        !self.case["detail"]["output"]
+            .as_str()
+            .is_some_and(|text| text.contains("EventDetails"))
+    }
+
     /// Every state by its name, those inside of others too.
     pub fn states(&self) -> BTreeMap<&str, &Json> {
         let mut states = BTreeMap::new();

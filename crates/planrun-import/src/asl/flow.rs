@@ -171,7 +171,7 @@ impl<'x, 't> Translator<'x, 't> {
         let hole = self
             .draft
             .hole(state.entry.span, format!("state `{}`", state.name), why);
-        out.push(tree::fail("tool.not_carried", Some(hole)));
+        out.push(tree::fail("tool.not_carried", hole));
         true
     }
 
@@ -212,7 +212,7 @@ impl<'x, 't> Translator<'x, 't> {
             }
             "Fail" => {
                 let (class, message) = self.failure(state, &flow);
-                out.push(tree::fail(&class, Some(message)));
+                out.push(tree::fail(&class, message));
                 Ok(Going::Over(None))
             }
             "Wait" => {
@@ -228,7 +228,7 @@ impl<'x, 't> Translator<'x, 't> {
                 let what = format!("state `{}`", state.name);
                 let why = format!("`{}` is no kind of state", super::short(other));
                 let hole = self.draft.hole(state.entry.span, what, why);
-                out.push(tree::fail("tool.not_carried", Some(hole)));
+                out.push(tree::fail("tool.not_carried", hole));
                 Ok(Going::Over(None))
             }
         }
@@ -375,7 +375,7 @@ impl<'x, 't> Translator<'x, 't> {
         let condition = match rule.get("Condition").and_then(Node::text) {
             Some(text) => {
                 let code = jsonata_of(text).unwrap_or(text);
-                super::jsonata::read(code, &scope).map(|value| Some(value.expr()))
+                super::jsonata::read(code, &scope).map(|value| Some(tree::truth(value.expr())))
             }
             None => choice::condition(rule, &scope),
         };
@@ -442,7 +442,7 @@ impl<'x, 't> Translator<'x, 't> {
                 Target::Nowhere => {
                     let message =
                         tree::text(&format!("no rule of `{}` holds", super::short(state.name)));
-                    block.push(tree::fail("validation.expression", Some(message)));
+                    block.push(tree::fail("validation.expression", message));
                     None
                 }
             };
@@ -538,11 +538,17 @@ fn branching<'d>(
     arms: Vec<(Option<Expr>, Vec<Statement>, Option<(&'d str, Flow)>)>,
     otherwise: Vec<Statement>,
 ) -> Option<Statement> {
-    let arms = arms
-        .into_iter()
-        .filter_map(|(condition, block, _)| Some((condition?, tree::block(block))));
-    let arms: Vec<_> = arms.collect();
-    let otherwise = (!otherwise.is_empty()).then(|| tree::block(otherwise));
+    let arms = arms.into_iter();
+    let arms = arms.filter_map(|(condition, block, _)| Some((condition?, tree::block(block))));
+    let mut arms: Vec<_> = arms.collect();
+    let mut otherwise = (!otherwise.is_empty()).then(|| tree::block(otherwise));
+    if let [(condition, block)] = arms.as_mut_slice()
+        && block.statements.is_empty()
+    {
+        // Nothing happens where it holds.
+        *block = otherwise.take()?;
+        *condition = tree::not(condition.clone());
+    }
     (!arms.is_empty()).then(|| tree::statement(StatementKind::If { arms, otherwise }))
 }
 

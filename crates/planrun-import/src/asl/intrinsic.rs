@@ -143,8 +143,14 @@ fn counterpart(name: &str, mut arguments: Vec<Expr>) -> Result<Expr, String> {
         ("JsonToString", 1) => tree::function("json", vec![take()]),
         ("StringToJson", 1) => return parsed(&take()),
         ("MathAdd", 2) => {
-            let first = take();
-            tree::binary(first, BinaryOp::Add, take())
+            let (first, second) = (take(), take());
+            match second.kind {
+                ExprKind::Literal(Literal::Int(number)) if number < 0 => {
+                    let size = tree::int(number.saturating_neg());
+                    tree::binary(first, BinaryOp::Subtract, size)
+                }
+                _ => tree::binary(first, BinaryOp::Add, second),
+            }
         }
         ("StringSplit", 2) => {
             let text = take();

@@ -88,7 +88,7 @@ impl Parser<'_> {
                     } else {
                         tree::null()
                     };
-                    Value::Opaque(tree::conditional(left.expr(), then, otherwise))
+                    Value::Opaque(tree::conditional(tree::truth(left.expr()), then, otherwise))
                 }
                 Operator::Text => {
                     let right = self.expression(binding + 1)?.expr();
@@ -96,7 +96,9 @@ impl Parser<'_> {
                 }
                 Operator::Binary(operator) => {
                     let right = self.expression(binding + 1)?.expr();
-                    Value::Opaque(tree::binary(left.expr(), operator, right))
+                    let joins = matches!(operator, BinaryOp::And | BinaryOp::Or);
+                    let side = |side| if joins { tree::truth(side) } else { side };
+                    Value::Opaque(tree::binary(side(left.expr()), operator, side(right)))
                 }
             };
         }
@@ -159,7 +161,13 @@ impl Parser<'_> {
             }
             Token::Sign("-") => {
                 let operand = self.expression(7)?.expr();
-                Value::Opaque(tree::unary(UnaryOp::Negate, operand))
+                Value::Opaque(match operand.kind {
+                    ExprKind::Literal(Literal::Int(number)) => tree::int(number.saturating_neg()),
+                    ExprKind::Literal(Literal::Double(number)) => {
+                        tree::literal(Literal::Double(-number))
+                    }
+                    _ => tree::unary(UnaryOp::Negate, operand),
+                })
             }
             Token::Sign("[") => Value::Opaque(tree::list(self.list("]")?)),
             Token::Sign("{") => self.object()?,
@@ -220,15 +228,17 @@ impl Parser<'_> {
         self.need("]")?;
         let list = value.expr();
         Ok(Value::Opaque(match &inner.kind {
-            ExprKind::Literal(Literal::Int(_)) => tree::index(list, inner),
-            ExprKind::Unary { operand, .. }
-                if matches!(operand.kind, ExprKind::Literal(Literal::Int(_))) =>
-            {
+            ExprKind::Literal(Literal::Int(number)) if *number < 0 => {
                 let size = tree::function("size", vec![list.clone()]);
-                let place = tree::binary(size, BinaryOp::Subtract, (**operand).clone());
-                tree::index(list, place)
+                let back = tree::int(number.saturating_neg());
+                tree::index(list, tree::binary(size, BinaryOp::Subtract, back))
             }
-            _ => tree::method(list, "filter", vec![tree::variable(ONE), inner]),
+            ExprKind::Literal(Literal::Int(_)) => tree::index(list, inner),
+            _ => tree::method(
+                list,
+                "filter",
+                vec![tree::variable(ONE), tree::truth(inner)],
+            ),
         }))
     }
 
@@ -236,6 +246,11 @@ impl Parser<'_> {
         if self.eat("(") {
             let arguments = self.list(")")?;
             return functions::counterpart(name, arguments).map(Value::Opaque);
+        }
+        if name.is_empty() {
+            let context = self.context.clone();
+            return context
+                .ok_or_else(|| "`$` reads a context that the state does not have".into());
         }
         if name == "states" {
             return self.states();

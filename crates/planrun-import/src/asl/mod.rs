@@ -22,7 +22,7 @@ use planrun_lang::yaml::Node;
 pub use task::called;
 
 use crate::document::Refused;
-use crate::draft::{Draft, Made, expressions, one_line, parameter};
+use crate::draft::{Draft, Made, excerpt as short, expressions, parameter};
 use crate::report::Fate;
 use crate::tree;
 use data::Value;
@@ -31,8 +31,6 @@ use machine::Machine;
 
 /// The parameter that is the whole input.
 pub const INPUT: &str = "input";
-/// Longer excerpts of a document are cut, in characters.
-const SHORT: usize = 60;
 
 /// Whether a document looks like a state machine.
 pub fn recognizes(root: &Node) -> bool {
@@ -166,14 +164,4 @@ fn input_reads(expression: &Expr, fields: &mut BTreeSet<String>, is_whole: &mut 
         }
         _ => expression.parts(&mut |part| input_reads(part, fields, is_whole)),
     }
-}
-
-/// An excerpt of the document, short and without what would act on a terminal.
-fn short(text: &str) -> String {
-    let line = one_line(text);
-    let mut cut: String = line.chars().take(SHORT).collect();
-    if cut.len() < line.len() {
-        cut.push('…');
-    }
-    cut
 }

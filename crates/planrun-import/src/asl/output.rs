@@ -197,7 +197,7 @@ impl Translator<'_, '_> {
             None => tree::text(""),
             Some((field, node)) => {
                 let value = self.computed(state, field, node, flow);
-                as_text(value)
+                tree::as_text(value)
             }
         };
         (class, message)
@@ -213,14 +213,5 @@ pub fn error_class(name: &str) -> String {
         "States.ExceedToleratedFailureThreshold" => "validation.ensure".to_owned(),
         _ if name.starts_with("States.") => "validation.expression".to_owned(),
         _ => format!("tool.{}", error_name(name)),
-    }
-}
-
-/// A value as text: texts stay as they are.
-fn as_text(value: Expr) -> Expr {
-    use planrun_lang::syntax::ast::{ExprKind, Literal, TemplatePart};
-    match &value.kind {
-        ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => value,
-        _ => tree::template(vec![TemplatePart::Expr(value)]),
     }
 }

@@ -32,7 +32,7 @@ impl Translator<'_, '_> {
             Err(why) => {
                 let what = format!("the loop that begins at state `{}`", head.name);
                 let hole = self.draft.hole(head.entry.span, what, why);
-                out.push(tree::fail("tool.not_carried", Some(hole)));
+                out.push(tree::fail("tool.not_carried", hole));
                 return Ok(Going::Over(None));
             }
         };

@@ -11,7 +11,7 @@ use super::flow::{Flow, Going, Region, Target, Translator, Way, duration};
 use super::machine::{Machine, State};
 use super::output::error_class;
 use crate::document::Refused;
-use crate::draft::{Draft, identifier};
+use crate::draft::{Draft, identifier, is_writable};
 use crate::report::Fate;
 use crate::tree;
 
@@ -94,12 +94,7 @@ impl Translator<'_, '_> {
             base: None, fields, ..
         } = value
         {
-            let writable = |key: &str| {
-                !key.is_empty()
-                    && !key.contains(['`', '\n', '\r'])
-                    && !key.chars().any(char::is_control)
-            };
-            if fields.iter().all(|(key, _)| writable(key)) {
+            if fields.iter().all(|(key, _)| is_writable(key)) {
                 return fields
                     .iter()
                     .map(|(key, value)| (key.clone(), value.expr()))

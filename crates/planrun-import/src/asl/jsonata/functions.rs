@@ -32,7 +32,7 @@ pub fn counterpart(name: &str, mut arguments: Vec<Expr>) -> Result<Expr, String>
         }
         ("string", 1) => function("string", take()),
         ("number", 1) => function("double", take()),
-        ("not", 1) => tree::not(take()),
+        ("not", 1) => tree::not(tree::truth(take())),
         ("exists", 1) => function("has", take()),
         ("uppercase", 1) => method(take(), "upperAscii"),
         ("lowercase", 1) => method(take(), "lowerAscii"),
