@@ -174,7 +174,7 @@ fn signature(contract: &str) -> Result<Arc<Signature>, ContractError> {
 
 fn arguments<A: DeserializeOwned>(request: &Request) -> Result<A, CallError> {
     serde_json::from_value(request.arguments.to_json()).map_err(|error| {
-        let tool = request.signature().path();
+        let tool = request.signature.path();
         let message = format!("the arguments do not fit the function behind {tool}: {error}");
         CallError::new(ErrorClass::Internal, message, Sent::No)
     })

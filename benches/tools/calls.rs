@@ -11,7 +11,7 @@ use planrun_lang::value::Value;
 use planrun_tools::contract::{Lock, LockedServer};
 use planrun_tools::host::{Host, RealHost};
 use planrun_tools::project::{Location, Project};
-use planrun_tools::tools::{Callee, Catalog, Request};
+use planrun_tools::tools::{Catalog, Request};
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::RunningService;
 use rmcp::transport::StreamableHttpClientTransport;
@@ -219,7 +219,7 @@ async fn planrun_calls(catalog: &Catalog, namespace: &str) -> Result<Duration, S
     for _ in 0..sized(CALLS) {
         let request = Request {
             path: "a".into(),
-            callee: Callee::Tool(tool.signature.clone()),
+            signature: tool.signature.clone(),
             arguments: Value::object([("text", TEXT.to_owned().into())]),
             idempotency_key: "0123456789abcdef".into(),
             handle: None,

@@ -19,7 +19,19 @@ const MOCK_EXAMPLES: &str = "\
 Examples:
   planrun mock --apps apps
   planrun mock --openapi shop=shop.yaml --bind 127.0.0.1:0
-  planrun mock --apps apps --failures grant_access=3 --log calls.jsonl";
+  planrun mock --apps apps --failures grant_access=3 --log calls.jsonl
+  planrun mock model --script answers.yaml";
+
+const MOCK_MODEL_EXAMPLES: &str = "\
+Examples:
+  planrun mock model --script answers.yaml
+  planrun mock model --script answers.yaml --bind 127.0.0.1:0 --log requests.jsonl
+
+A script of two turns, the second one for what a tool gave:
+  turns:
+    - calls: [{ name: weather, arguments: { city: Oslo } }]
+    - when: { tool: degrees }
+      text: It is cold in Oslo.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -44,10 +56,16 @@ pub struct EvalArguments {
     pub typed: bool,
 }
 
-/// Answer the calls of app tools in place of the real systems.
+/// Answer the calls of app tools in place of the real systems, or the requests of a model in its place.
 #[derive(Debug, Args)]
-#[command(after_help = MOCK_EXAMPLES)]
+#[command(
+    after_help = MOCK_EXAMPLES,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 pub struct MockArguments {
+    #[command(subcommand)]
+    pub kind: Option<MockKind>,
     /// The folder of app files.
     #[arg(long, value_name = "DIR", required_unless_present = "openapi")]
     pub apps: Option<PathBuf>,
@@ -66,6 +84,27 @@ pub struct MockArguments {
     /// Let the first N calls of a tool fail. May be repeated.
     #[arg(long, value_name = "TOOL=N", value_delimiter = ',', value_parser = failures)]
     pub failures: Vec<(String, u64)>,
+}
+
+/// What `planrun mock` stands in for beside tools.
+#[derive(Debug, clap::Subcommand)]
+pub enum MockKind {
+    Model(MockModelArguments),
+}
+
+/// Answer the requests of a model as a script says, over the API that most servers of models have.
+#[derive(Debug, Args)]
+#[command(after_help = MOCK_MODEL_EXAMPLES)]
+pub struct MockModelArguments {
+    /// What is answered, turn by turn.
+    #[arg(long, value_name = "FILE")]
+    pub script: PathBuf,
+    /// Where to listen; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8010")]
+    pub bind: std::net::SocketAddr,
+    /// Append each request to this file, one JSON object a line.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
 }
 
 /// Check a plan, then run it.

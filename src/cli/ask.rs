@@ -47,13 +47,16 @@ pub(super) fn answering(
         && arguments.format == RunFormat::Human
         && terminal.is_watched()
         && io::stdin().is_terminal();
-    let asker = present.then(|| {
-        Arc::new(AtTerminal {
-            terminal,
-            gone: Arc::default(),
-        }) as Arc<dyn Asker>
-    });
+    let asker = present.then(|| at_terminal(terminal));
     Ok(Answering { answers, asker })
+}
+
+/// Whoever sits at the terminal.
+pub(super) fn at_terminal(terminal: Terminal) -> Arc<dyn Asker> {
+    Arc::new(AtTerminal {
+        terminal,
+        gone: Arc::default(),
+    })
 }
 
 /// How many questions are told where a run pauses; the rest is counted.

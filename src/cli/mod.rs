@@ -1,5 +1,7 @@
 //! The command line: one file per subcommand; the only place that prints, colours and picks exit codes.
 
+#[cfg(feature = "agent")]
+pub mod agent;
 pub mod arguments;
 mod ask;
 pub mod breaking;
@@ -103,6 +105,8 @@ pub struct Global {
 /// What planrun can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    #[cfg(feature = "agent")]
+    Agent(agent::Arguments),
     Breaking(breaking::Arguments),
     Check(check::Arguments),
     Completions(completions::CompletionsArguments),
@@ -159,6 +163,10 @@ fn told(failure: &Failure, terminal: Terminal) -> Exit {
 
 fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
     match &line.command {
+        #[cfg(feature = "agent")]
+        Command::Agent(arguments) => {
+            agent::run(arguments, line.global.project.as_deref(), terminal)
+        }
         Command::Breaking(arguments) => {
             breaking::run(arguments, line.global.project.as_deref(), terminal)
         }

@@ -55,6 +55,7 @@ mod mcp_tasks;
 mod mistakes;
 mod mock;
 mod model;
+mod models;
 mod mutation;
 mod nestools;
 mod openapi;

@@ -11,8 +11,8 @@ use planrun_lang::value::Value;
 use planrun_tools::host::{Host, MemoryHost, RealHost};
 use planrun_tools::mock::{MockOptions, MockServer};
 use planrun_tools::project::Project;
+use planrun_tools::tools::Request;
 use planrun_tools::tools::app::{App, AppTool, load_apps};
-use planrun_tools::tools::{Callee, Request};
 use reqwest::header::HeaderMap;
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
@@ -549,7 +549,7 @@ async fn an_app_file_its_mock_and_its_transport_agree() {
         let signature = tool.signature.clone();
         let request = Request {
             path: "step".into(),
-            callee: Callee::Tool(signature),
+            signature,
             arguments,
             idempotency_key: key.into(),
             handle: None,

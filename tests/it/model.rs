@@ -8,7 +8,7 @@ use planrun_lang::sema::{
     Step, StepKind, Target, TaskTest, Wait, check_without_rules,
 };
 use planrun_lang::source::SourceFile;
-use planrun_lang::types::Effect;
+use planrun_lang::types::{CallKind, Effect};
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::Catalog;
 
@@ -248,7 +248,7 @@ fn gates_and_ways_back_are_calls_and_texts() {
 fn people_models_and_time_are_kinds_of_steps() {
     let plan = plan(
         "step i = input \"Which?\" -> { a: string = \"x\", b: string in [\"y\", \"z\"] } by \"boss\" within 1d
-         step g = ask helper(\"Do ${i.a}\", with: { b: i.b }) -> string
+         step g = ask db(\"Do ${i.a}\", with: { b: i.b }) -> string
          step f = infer(\"Say\", model: \"small\") -> int
          step d = wait 5m
          step u = wait until timestamp(\"2030-01-01T00:00:00Z\")
@@ -259,19 +259,33 @@ fn people_models_and_time_are_kinds_of_steps() {
         panic!()
     };
     assert!(input.fields[0].prefill.is_some() && input.fields[1].options.is_some());
-    let StepKind::Ask(ask) = &step(&plan, "g").kind else {
-        panic!()
-    };
+    let prompted = ["g", "f"].map(|name| {
+        let step = step(&plan, name);
+        let StepKind::Call(call) = &step.kind else {
+            panic!()
+        };
+        let Target::Tool(signature) = &call.target else {
+            panic!()
+        };
+        let given: Vec<&str> = call.arguments.iter().map(|(name, _)| &**name).collect();
+        (signature.written(), signature.kind, given, step.effect)
+    });
     assert_eq!(
-        (&*ask.agent, ask.with.is_some(), step(&plan, "g").effect),
-        ("helper", true, Effect::Effect)
-    );
-    let StepKind::Infer(infer) = &step(&plan, "f").kind else {
-        panic!()
-    };
-    assert_eq!(
-        (infer.model.is_some(), step(&plan, "f").effect),
-        (true, Effect::Read)
+        prompted,
+        [
+            (
+                "ask db".to_owned(),
+                CallKind::Agent,
+                vec!["prompt", "with"],
+                Effect::Effect
+            ),
+            (
+                "infer".to_owned(),
+                CallKind::Model,
+                vec!["prompt", "model"],
+                Effect::Read
+            ),
+        ]
     );
     let waits = ["d", "u", "s"].map(|name| match &step(&plan, name).kind {
         StepKind::Wait(wait) => match &**wait {

@@ -392,10 +392,7 @@ fn findings_stop_a_run_before_it_starts() {
 
 #[test]
 fn what_cannot_run_yet_is_refused_before_anything_starts() {
-    let constructs = [
-        ("step e = infer(\"say\") -> string", "`infer`"),
-        ("step e = ask helper(\"say\") -> string", "`ask`"),
-    ];
+    let constructs = [("policy { verify: agents }", "`verify` by agents")];
     for (construct, word) in constructs {
         let plan = format!(
             "use fs, sys\nplan p() {{\n    allow {{ write: [\".\"] }}\n    step w = fs.write(path: \"out.txt\", content: \"x\")\n    {construct}\n}}"

@@ -186,20 +186,20 @@ pub struct Mock {
 
 impl Mock {
     pub fn start<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
+        let apps = ["--apps", "plans/apps"].into_iter();
+        Self::of(apps.chain(arguments))
+    }
+
+    /// What these arguments make `planrun mock` stand in for.
+    pub fn of<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
         let log = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));
         command
-            .args([
-                "mock",
-                "--apps",
-                "plans/apps",
-                "--bind",
-                "127.0.0.1:0",
-                "--log",
-            ])
+            .arg("mock")
+            .args(arguments)
+            .args(["--bind", "127.0.0.1:0", "--log"])
             .arg(log.path().join("calls"));
         command
-            .args(arguments)
             .current_dir(root())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
@@ -230,13 +230,18 @@ impl Mock {
         &self.address
     }
 
+    /// What was asked, in order.
+    pub fn log(&self) -> Vec<serde_json::Value> {
+        let log = std::fs::read_to_string(self.log.path().join("calls")).unwrap();
+        let lines = log.lines().map(serde_json::from_str);
+        lines.collect::<Result<_, _>>().unwrap()
+    }
+
     /// The tools that were called, in order.
     pub fn calls(&self) -> Vec<String> {
-        let log = std::fs::read_to_string(self.log.path().join("calls")).unwrap();
-        let tool =
-            |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["tool"].clone();
-        log.lines()
-            .map(|line| tool(line).as_str().unwrap().to_owned())
+        let calls = self.log().into_iter();
+        calls
+            .map(|call| call["tool"].as_str().unwrap().to_owned())
             .collect()
     }
 

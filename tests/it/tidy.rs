@@ -61,7 +61,12 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "planrun-runs",
         folder: "crates/planrun-runs",
-        uses: &["planrun-lang", "planrun-core", "planrun-tools"],
+        uses: &[
+            "planrun-lang",
+            "planrun-core",
+            "planrun-tools",
+            "planrun-models",
+        ],
         rows: &[&["journal"], &["driver", "forecast"], &["runs"]],
     },
     Crate {
@@ -74,6 +79,12 @@ const CRATES: &[Crate] = &[
             "planrun-runs",
         ],
         rows: &[&["plantest", "breaking"]],
+    },
+    Crate {
+        name: "planrun-models",
+        folder: "crates/planrun-models",
+        uses: &["planrun-lang", "planrun-tools"],
+        rows: &[&["model"], &["wire", "double"], &["client"], &["prompt"]],
     },
     Crate {
         name: "planrun-serve",
@@ -94,6 +105,19 @@ const CRATES: &[Crate] = &[
         ],
     },
     Crate {
+        name: "planrun-agent",
+        folder: "crates/planrun-agent",
+        uses: &[
+            "planrun-lang",
+            "planrun-core",
+            "planrun-tools",
+            "planrun-models",
+            "planrun-runs",
+            "planrun-serve",
+        ],
+        rows: &[&["profile", "answer"], &["planner"]],
+    },
+    Crate {
         name: "planrun",
         folder: "",
         uses: &[
@@ -101,8 +125,10 @@ const CRATES: &[Crate] = &[
             "planrun-core",
             "planrun-import",
             "planrun-tools",
+            "planrun-models",
             "planrun-runs",
             "planrun-serve",
+            "planrun-agent",
             "planrun-test",
         ],
         rows: &[&["cli"], &["check", "run", "testing", "tool"]],

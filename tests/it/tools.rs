@@ -19,7 +19,7 @@ use planrun_lang::value::Value;
 use planrun_tools::host::{MemoryHost, RealHost};
 use planrun_tools::tools::app::{App, AppTool, Reason};
 use planrun_tools::tools::{
-    CallEvent, Callee, Catalog, Conversation, Identity, Progress, ProjectLimit, Request, Tool,
+    CallEvent, Catalog, Conversation, Identity, Progress, ProjectLimit, Request, Tool,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
@@ -77,7 +77,7 @@ async fn finish(conversation: Conversation) -> CallOutcome {
 fn request(tool: &Tool, arguments: Value, cancel: CancellationToken) -> Request {
     Request {
         path: "step".into(),
-        callee: Callee::Tool(tool.signature.clone()),
+        signature: tool.signature.clone(),
         arguments,
         idempotency_key: "key-1".into(),
         handle: None,

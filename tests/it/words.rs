@@ -156,6 +156,7 @@ fn c11_what_is_told_instead_is_sound() {
 fn sound(right: &str) -> String {
     right
         .replace("ns.tool(…)", "kit.find(q: s)")
+        .replace("ask agent(", "ask kit(")
         .replace("ns.other(…)", "kit.find(q: value)")
         .replace("{ … ", "{ ")
         .replace("{ … }", "{}")

@@ -126,6 +126,16 @@ impl Node {
         }
     }
 
+    /// A number as such.
+    #[must_use]
+    pub fn number(&self) -> Option<&Number> {
+        if let Content::Number(number) = &self.content {
+            Some(number)
+        } else {
+            None
+        }
+    }
+
     /// The text of a scalar: `24` and `true` are text too where text is meant.
     #[must_use]
     pub fn scalar(&self) -> Option<String> {

@@ -23,7 +23,9 @@ use planrun_runs::runs::{
     CheckedPlan, Error, Planrun, ResumeOptions, RunOptions, Workspace, real_host,
 };
 
+pub use answer::print as print_outcome;
 pub use drive::{OutputOptions, drive, drive_run, listen, wait};
+pub use dry::print as print_forecast;
 
 /// Checks and runs a plan, or goes on with a run.
 ///

@@ -14,7 +14,7 @@ use planrun_lang::value::Value;
 use planrun_runs::journal::MemoryLog;
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::{
-    AskReply, CallEvent, Callee, Catalog, Conversation, Handle, Progress, Request, Transport,
+    AskReply, CallEvent, Catalog, Conversation, Handle, Progress, Request, Transport,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ fn request(handle: Option<Handle>, cancel: &CancellationToken) -> Request {
     let signature = Arc::new(Signature::unknown("peer".into(), "call".into()));
     Request {
         path: "a".into(),
-        callee: Callee::Tool(signature),
+        signature,
         arguments: Value::object::<&str>([]),
         idempotency_key: "key-1".into(),
         handle,
@@ -132,7 +132,7 @@ async fn a_transport_without_handles_sends_nothing_a_second_time() {
     for (namespace, name) in [("fs", "write"), ("http", "fetch"), ("proc", "run")] {
         let tool = catalog.tool(namespace, name).unwrap();
         let request = Request {
-            callee: Callee::Tool(tool.signature.clone()),
+            signature: tool.signature.clone(),
             handle: Some(Handle::new(json!(1)).unwrap()),
             ..request(None, &CancellationToken::new())
         };

@@ -155,7 +155,7 @@ impl Transport for Double {
             *attempt
         };
         let call = [
-            &request.signature().path(),
+            &request.signature.path(),
             &*request.idempotency_key,
             &arguments,
         ]

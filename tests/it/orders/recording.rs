@@ -59,7 +59,7 @@ fn rewired(catalog: &Catalog, wrap: impl Fn(&Arc<dyn Transport>) -> Arc<dyn Tran
 fn name(request: &Request) -> String {
     format!(
         "{} {}",
-        request.signature().path(),
+        request.signature.path(),
         request.arguments.to_json()
     )
 }

@@ -114,10 +114,9 @@ impl Steps {
                     self.people.start_sleep(ctx, at, moment);
                 }
             },
-            StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Damaged => {
-                let what = step.kind.word().unwrap_or("a call");
+            StepKind::Damaged => {
                 let path = ctx.tree.path(&program, at);
-                let message = format!("{what} cannot run yet");
+                let message = "a step with errors cannot run";
                 let error = StepError::new(ErrorClass::Internal, message, &path);
                 ctx.step_failed(at, Arc::new(error));
             }

@@ -283,7 +283,6 @@ impl Board<'_, '_> {
             let Some(task) = self.tasks.get(id) else {
                 continue;
             };
-            let is_main = main == Some(id.as_str());
             let external = !task.is_set && (task.is_heard || main == Some(id.as_str()));
             let what = format!("task `{}`", excerpt(id));
             if !task.is_set {

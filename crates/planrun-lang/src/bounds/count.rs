@@ -233,18 +233,6 @@ impl<'a> Counting<'a> {
                 }
                 tally
             }
-            StepKind::Ask(ask) => {
-                let tool = format!("ask {}", ask.agent);
-                let given = [("prompt", Some(&ask.prompt)), ("with", ask.with.as_ref())];
-                self.model(block, step, &tool, given, aside)
-            }
-            StepKind::Infer(infer) => {
-                let given = [
-                    ("prompt", Some(&infer.prompt)),
-                    ("with", infer.with.as_ref()),
-                ];
-                self.model(block, step, "infer", given, aside)
-            }
             StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged => Tally::default(),
         }
     }
@@ -304,28 +292,6 @@ impl<'a> Counting<'a> {
             hidden: IndexSet::default(),
             undo: (!aside && !effect.is_read_only()).then_some(Undoing::Stays),
         }
-    }
-
-    fn model(
-        &self,
-        block: BlockId,
-        step: &Step,
-        tool: &str,
-        given: [(&str, Option<&'a Code>); 2],
-        aside: bool,
-    ) -> Tally {
-        let mut entry = self.entry(block, &[], step.effect, aside);
-        let given = given
-            .into_iter()
-            .filter_map(|(name, code)| Some((name, code?)));
-        let given = given.map(|(name, code)| (name.into(), self.flow(block, code)));
-        entry.arguments.extend(given);
-        let key = Key {
-            tool: tool.into(),
-            effect: step.effect,
-            role: Role::Forward,
-        };
-        Tally::one(key, entry)
     }
 
     /// How often a step makes its call.

@@ -246,8 +246,6 @@ impl<'a> Walk<'a> {
             StepKind::Call(_)
             | StepKind::Do(_)
             | StepKind::Race(_)
-            | StepKind::Ask(_)
-            | StepKind::Infer(_)
             | StepKind::Input(_)
             | StepKind::Wait(_)
             | StepKind::Damaged => {}

@@ -117,12 +117,7 @@ impl Least {
             StepKind::Repeat(repeat) => self.block_calls(plan, repeat.body),
             StepKind::Race(branches) => self.fewest(plan, branches.iter().map(|(_, body)| *body)),
             StepKind::Match { arms, .. } => self.fewest(plan, arms.iter().map(|(_, body)| *body)),
-            StepKind::Each(_)
-            | StepKind::Ask(_)
-            | StepKind::Infer(_)
-            | StepKind::Input(_)
-            | StepKind::Wait(_)
-            | StepKind::Damaged => 0,
+            StepKind::Each(_) | StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged => 0,
         }
     }
 
@@ -169,9 +164,7 @@ impl Least {
                 Wait::For(time) => self.constant_time(plan, Some(time)).unwrap_or_default(),
                 Wait::Until(_) | Wait::Event { .. } => Duration::ZERO,
             },
-            StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Input(_) | StepKind::Damaged => {
-                Duration::ZERO
-            }
+            StepKind::Input(_) | StepKind::Damaged => Duration::ZERO,
         }
     }
 

@@ -145,7 +145,7 @@ impl Raising {
                 Wait::For(_) | Wait::Until(_) => {}
                 Wait::Event { .. } => classes.add([ErrorClass::Validation(Validation::Result)]),
             },
-            StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Damaged => classes.any = true,
+            StepKind::Damaged => classes.any = true,
         }
         classes
     }

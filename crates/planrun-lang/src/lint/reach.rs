@@ -10,7 +10,7 @@ use crate::permission::{Grant, PathResolver, Permissions, ReachedProgram, reache
 use crate::sema::expr::{Code, Node, Op, Piece};
 use crate::sema::{BlockId, Call, Plan, Step, StepKind, Target};
 use crate::source::Span;
-use crate::types::{Denied, ErrorClass, Signature};
+use crate::types::{CallKind, Denied, ErrorClass, Signature};
 
 /// A setting of `allow`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -226,13 +226,8 @@ impl Reach {
         for node in &plan.block(block).nodes {
             let caught = around.caught || node.step().is_some_and(catches_denial);
             let around = Around { caught, ..*around };
-            match node.step().map(|step| &step.kind) {
-                Some(StepKind::Call(call)) => self.target(plan, call, &around, seen),
-                // An agent calls what it likes of what is allowed.
-                Some(StepKind::Ask(ask)) => {
-                    self.open.extend(Door::ALL.map(|door| (door, ask.span)));
-                }
-                _ => {}
+            if let Some(StepKind::Call(call)) = node.step().map(|step| &step.kind) {
+                self.target(plan, call, &around, seen);
             }
             node.inner(&mut |inner| self.block(plan, inner, &around, seen));
         }
@@ -246,6 +241,13 @@ impl Reach {
         seen: &mut HashSet<*const Plan>,
     ) {
         match &call.target {
+            Target::Tool(signature) if signature.kind == CallKind::Agent => {
+                self.agent(call, signature, around);
+                // It calls what it likes of its own tools.
+                if matches!(&*signature.namespace, "fs" | "http" | "proc") {
+                    self.open.extend(Door::ALL.map(|door| (door, call.span)));
+                }
+            }
             Target::Tool(signature) => self.call(call, signature, around),
             Target::Plan(index, name) => {
                 if let Some(inner) = plan.plans.get(*index)
@@ -264,6 +266,13 @@ impl Reach {
         }
     }
 
+    fn agent(&mut self, call: &Call, signature: &Signature, around: &Around<'_>) {
+        if self.lists.agents && signature.kind.is_agent() {
+            let agent = Thing::Agent(signature.namespace.clone());
+            self.add((Door::Agents, Some(agent), call.span), around);
+        }
+    }
+
     fn call(&mut self, call: &Call, signature: &Signature, around: &Around<'_>) {
         let Signature {
             namespace, name, ..
@@ -272,10 +281,7 @@ impl Reach {
             let tool = Thing::Tool(namespace.clone(), name.clone());
             self.add((Door::Tools, Some(tool), call.span), around);
         }
-        if self.lists.agents && signature.is_agent {
-            let agent = Thing::Agent(namespace.clone());
-            self.add((Door::Agents, Some(agent), call.span), around);
-        }
+        self.agent(call, signature, around);
         let mut add = |door, thing, span| self.add((door, thing, span), around);
         let file = |code: &Code| {
             code.constant()?

@@ -327,7 +327,7 @@ impl<'a> Trace<'_, 'a> {
         }
     }
 
-    /// What comes from models, people and events.
+    /// What comes from people and events.
     pub(super) fn outside(
         &mut self,
         block: BlockId,
@@ -339,12 +339,7 @@ impl<'a> Trace<'_, 'a> {
             return;
         }
         let name = || node.name.clone().unwrap_or_default();
-        let (source, prompted) = match &step.kind {
-            StepKind::Ask(ask) => (
-                Source::Agent(ask.agent.clone()),
-                Some((&ask.prompt, &ask.with)),
-            ),
-            StepKind::Infer(infer) => (Source::Model, Some((&infer.prompt, &infer.with))),
+        match &step.kind {
             StepKind::Input(input) => {
                 self.source(Source::Answer(name()));
                 let known = input
@@ -355,22 +350,20 @@ impl<'a> Trace<'_, 'a> {
                 known
                     .flat_map(crate::sema::InputField::codes)
                     .for_each(|code| self.node(block, &code.root, rest));
-                return;
             }
             StepKind::Wait(wait) => {
                 if let Wait::Event { on, .. } = &**wait {
                     self.event(block, on, wanted);
                 }
-                return;
             }
-            _ => return,
-        };
+            _ => {}
+        }
+    }
+
+    /// What comes from a model or an agent, which may say again what it was told.
+    pub(super) fn prompted(&mut self, block: BlockId, call: &'a Call, source: Source) {
         self.source(source);
-        // A model may say again what it was told.
-        for code in prompted
-            .into_iter()
-            .flat_map(|(prompt, with)| std::iter::once(prompt).chain(with))
-        {
+        for (_, code) in &call.arguments {
             self.joined(true, |trace| trace.node(block, &code.root, &[]));
         }
     }

@@ -18,7 +18,7 @@ use crate::sema::{
     Block, BlockId, Call, Nesting, Node as Statement, NodeKind, Place, Step, StepKind, Target,
 };
 use crate::source::Span;
-use crate::types::Signature;
+use crate::types::{CallKind, Signature};
 use crate::value::Key;
 use flow::{Gathering, ListOf};
 
@@ -432,14 +432,9 @@ impl<'s, 'a> Trace<'s, 'a> {
                 }
                 self.decided(|trace| trace.node(block, &subject.root, &[]));
             }
-            (
-                StepKind::Ask(_)
-                | StepKind::Infer(_)
-                | StepKind::Input(_)
-                | StepKind::Wait(_)
-                | StepKind::Damaged,
-                _,
-            ) => self.outside(block, node, step, wanted),
+            (StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged, _) => {
+                self.outside(block, node, step, wanted);
+            }
         }
         step.recover
             .iter()
@@ -457,6 +452,14 @@ impl<'s, 'a> Trace<'s, 'a> {
             .and_then(|name| call.argument(name))
         {
             return self.node(block, &given.root, wanted);
+        }
+        let source = match signature.kind {
+            CallKind::Model => Some(Source::Model),
+            CallKind::Agent => Some(Source::Agent(signature.namespace.clone())),
+            CallKind::Tool | CallKind::Skill => None,
+        };
+        if let (Some(source), true) = (source, self.gathering.is_some()) {
+            return self.prompted(block, call, source);
         }
         let origin = Origin {
             call,

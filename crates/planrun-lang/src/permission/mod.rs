@@ -47,6 +47,18 @@ pub struct Grant {
     pub agents: Option<Vec<String>>,
 }
 
+impl Grant {
+    /// Whether its list of tools has this one; a pattern that cannot be understood stands for none.
+    #[must_use]
+    pub fn may_call(&self, namespace: &str, name: &str) -> bool {
+        let matches = |pattern: &String| {
+            tool_pattern(pattern).is_ok_and(|pattern| pattern.matches(namespace, name))
+        };
+        let tools = self.tools.as_ref();
+        tools.is_none_or(|tools| tools.iter().any(matches))
+    }
+}
+
 /// What may be reached: what every one of its grants allows, and nothing where there is none.
 #[derive(Clone, Debug, Default)]
 pub struct Permissions {
@@ -279,6 +291,20 @@ impl Permissions {
         Err(denied("tools", &path, &what))
     }
 
+    /// Whether a tool of this namespace may be called, whichever.
+    ///
+    /// # Errors
+    /// A denial that names what to allow.
+    pub fn any_tool_of(&self, namespace: &str) -> Result<(), Denial> {
+        let may = |list: &Vec<ToolPattern>| list.iter().any(|one| one.is_of(namespace));
+        if self.tools.iter().all(may) {
+            return Ok(());
+        }
+        let path = format!("{namespace}.*");
+        let what = format!("calling tools of {namespace} is not allowed");
+        Err(denied("tools", &path, &what))
+    }
+
     /// Whether an agent may be called.
     ///
     /// # Errors
@@ -290,18 +316,6 @@ impl Permissions {
         }
         let what = format!("calling the agent {namespace} is not allowed");
         Err(denied("agents", namespace, &what))
-    }
-
-    /// Whether a tool may be called, and where an agent answers, that one.
-    ///
-    /// # Errors
-    /// A denial that names what to allow.
-    pub fn call(&self, namespace: &str, name: &str, is_agent: bool) -> Result<(), Denial> {
-        self.tool(namespace, name)?;
-        if is_agent {
-            self.agent(namespace)?;
-        }
-        Ok(())
     }
 
     /// Whether there is anything that may not be called.
@@ -464,13 +478,13 @@ mod tests {
         let of = |agents| permissions(&of(agents));
         let narrow = of(Some(&["review"]));
         assert!(narrow.lists_agents() && !narrow.lists_tools() && !of(None).lists_agents());
-        assert!(narrow.call("review", "send", true).is_ok());
-        assert!(narrow.call("painter", "send", false).is_ok());
+        assert!(narrow.agent("review").is_ok());
+        assert!(narrow.tool("painter", "send").is_ok());
         assert_eq!(
-            narrow.call("painter", "send", true).unwrap_err().message,
+            narrow.agent("painter").unwrap_err().message,
             "calling the agent painter is not allowed; to allow it write `allow { agents: [\"painter\"] }` in the plan"
         );
-        assert!(of(None).call("painter", "send", true).is_ok());
+        assert!(of(None).agent("painter").is_ok());
         assert!(of(Some(&["*"])).within(&narrow).agent("painter").is_err());
         assert!(of(Some(&["*"])).within(&of(None)).agent("painter").is_ok());
         assert!(of(Some(&[])).agent("review").is_err());

@@ -46,6 +46,14 @@ impl ToolPattern {
             } => own == namespace && one == name,
         }
     }
+
+    /// Whether it stands for a tool of this namespace.
+    pub(super) fn is_of(&self, namespace: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Namespace(own) | Self::One { namespace: own, .. } => own == namespace,
+        }
+    }
 }
 
 /// `desk.find`, `desk.*`, `*`

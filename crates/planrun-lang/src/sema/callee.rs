@@ -124,6 +124,27 @@ where
     }
 }
 
+/// The namespace of tools that an agent's name stands for. One that does not exist is reported.
+pub(super) fn find_agent<'s>(checker: &mut PlanChecker<'s>, agent: &ast::Name) -> Option<&'s str> {
+    let name = if checker.names.is_namespace(&agent.text) {
+        &*agent.text
+    } else {
+        report_unknown_namespace(checker, &agent.text, agent.span, "ask")?
+    };
+    checker.used.insert(name.into());
+    match checker.callees().offer(name)? {
+        Offer::Tools(catalog) => Some(catalog),
+        Offer::Plans(_) => {
+            let message = format!("`{name}` is a file of plans, and no agent");
+            let diagnostic = Diagnostic::new(&codes::names::UNKNOWN_NAMESPACE, agent.span, message)
+                .help(format!("call a plan of it: `{}.…(…)`", quoted(name)));
+            checker.report(diagnostic);
+            None
+        }
+        Offer::Unresolved => None,
+    }
+}
+
 /// `self.other(…)`: a plan of this file behind a name that means nothing.
 fn own_with_namespace<'s, 'w>(
     checker: &mut PlanChecker<'s>,

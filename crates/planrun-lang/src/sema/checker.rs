@@ -19,6 +19,7 @@ use super::scope::{Atom, Lookup, NameKind, Scope as _};
 use super::settings::SettingsReader;
 use super::shared::Shared;
 use crate::diag::{Diagnostic, codes};
+use crate::permission::Grant;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
@@ -35,6 +36,8 @@ pub(super) struct PlanChecker<'a> {
     /// The namespaces that some plan of the file has called.
     pub used: &'a mut BTreeSet<Arc<str>>,
     pub names: Names,
+    /// What the plan says it may reach.
+    pub allow: Option<Grant>,
     pub blocks: Blocks,
     pub tasks: Vec<Task>,
     pub contexts: Contexts,
@@ -57,6 +60,13 @@ pub(super) struct PlanChecker<'a> {
 }
 
 impl<'a> PlanChecker<'a> {
+    /// Whether the plan may call this tool, as far as it says so itself.
+    pub(super) fn may_call(&self, namespace: &str, name: &str) -> bool {
+        self.allow
+            .as_ref()
+            .is_none_or(|allow| allow.may_call(namespace, name))
+    }
+
     /// A checker of expressions that sees what can be named here.
     pub(super) fn expressions(&mut self) -> Checker<'_> {
         let callees = self.callees();
@@ -412,11 +422,6 @@ impl<'a> PlanChecker<'a> {
 
     pub(super) fn report(&mut self, finding: Diagnostic) {
         self.diagnostics.push(finding);
-    }
-
-    /// Marks a construct that `run` refuses.
-    pub(super) fn mark_not_yet(&mut self, span: Span, what: &'static str) {
-        self.not_yet.push((span, what));
     }
 }
 

@@ -137,6 +137,7 @@ fn check_plan(item: &ast::Item, plan: &ast::Plan, around: Around<'_>, found: &mu
             diagnostics: &mut found.diagnostics,
             used: &mut found.called,
             names: Names::new(shared.namespaces.keys().cloned(), names.clone()),
+            allow: None,
             blocks: Blocks::default(),
             tasks: Vec::new(),
             contexts,
@@ -164,6 +165,7 @@ fn check_plan_of_item(checker: &mut PlanChecker<'_>, item: &ast::Item, plan: &as
     checker.open_block(BlockKind::Plan, None, &plan.body.statements);
     let mut parameters = check_parameters(checker, &plan.parameters);
     let (policy, allow) = check_head(checker, &plan.body);
+    checker.allow = allow;
     check_statements(checker, &plan.body.statements);
     let does = checker
         .close_block()
@@ -193,7 +195,7 @@ fn check_plan_of_item(checker: &mut PlanChecker<'_>, item: &ast::Item, plan: &as
         returns: returns
             .unwrap_or_else(|| Type::union(checker.replies.iter().cloned().chain(absent))),
         policy,
-        allow,
+        allow: checker.allow.take(),
         blocks: std::mem::take(&mut checker.blocks.all),
         tasks: std::mem::take(&mut checker.tasks),
         does,

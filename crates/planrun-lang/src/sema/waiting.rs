@@ -1,28 +1,27 @@
 //! What waits for models, people and time: `ask`, `infer`, `input`, `wait`.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::body::CheckedBody;
 use super::brought::brought_type;
+use super::callee::find_agent;
 use super::checker::PlanChecker;
 use super::event::check_event;
 use super::expr::{Code, Expectation};
 use super::finding::unknown;
-use super::plan::{Ask, Footprint, Infer, Input, InputField, OrderClass, StepKind, Wait};
+use super::plan::{Call, Footprint, Input, InputField, OrderClass, StepKind, Target, Wait};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Effect, Field, Rest, Type};
+use crate::types::{
+    CallKind, Contract, Effect, Field, Parameter, Rest, Signature, Type, to_schema,
+};
 
-/// What the parentheses of `ask` and `infer` hold.
-#[derive(Default)]
-struct Prompted {
-    prompt: Option<Code>,
-    model: Option<Code>,
-    with: Option<Code>,
-}
+/// The namespace of the tool that `infer` calls.
+const MODEL: &str = "model";
 
-/// `ask agent(…) -> T`: it acts with the tools of the agent, of which nothing is known.
+/// `ask agent(…) -> T`: what it may do is what the tools of the agent do, as far as the plan allows them.
 pub(super) fn check_ask(
     checker: &mut PlanChecker<'_>,
     span: Span,
@@ -30,34 +29,20 @@ pub(super) fn check_ask(
     arguments: &[ast::Argument],
     returns: &ast::TypeExpr,
 ) -> CheckedBody {
-    let Prompted {
-        prompt,
-        with,
-        model: _,
-    } = check_prompted(
-        checker,
-        span,
-        &format!("ask {}", agent.text),
-        &["with"],
-        arguments,
-    );
-    checker.mark_not_yet(span, "`ask`");
-    let returns = checker.types.resolve(returns, checker.diagnostics);
-    let Some(prompt) = prompt else {
-        return CheckedBody::damaged(returns);
+    let known = find_agent(checker, agent);
+    let effect = known.map_or(Effect::Effect, |agent| effect_of(checker, agent));
+    let namespace = known.unwrap_or(&agent.text).into();
+    let called = Signature {
+        kind: CallKind::Agent,
+        effect,
+        ..Signature::unknown(namespace, "ask".into())
     };
-    let ask = Ask {
-        span: agent.span,
-        agent: agent.text.clone(),
-        prompt,
-        with,
-        returns: returns.clone(),
-    };
-    CheckedBody::new(
-        StepKind::Ask(Box::new(ask)),
-        returns,
-        Footprint::of(Effect::Effect, OrderClass::Barrier),
-    )
+    let body = check_prompted(checker, span, called, arguments, returns);
+    if known.is_some() {
+        body
+    } else {
+        CheckedBody::damaged(body.ty)
+    }
 }
 
 /// `infer(…) -> T`: it changes nothing.
@@ -67,73 +52,125 @@ pub(super) fn check_infer(
     arguments: &[ast::Argument],
     returns: &ast::TypeExpr,
 ) -> CheckedBody {
-    let Prompted {
-        prompt,
-        model,
-        with,
-    } = check_prompted(checker, span, "infer", &["model", "with"], arguments);
-    checker.mark_not_yet(span, "`infer`");
-    let returns = checker.types.resolve(returns, checker.diagnostics);
-    let Some(prompt) = prompt else {
-        return CheckedBody::damaged(returns);
+    let called = Signature {
+        kind: CallKind::Model,
+        effect: Effect::Read,
+        ..Signature::unknown(MODEL.into(), "infer".into())
     };
-    let infer = Infer {
-        span,
-        prompt,
-        model,
-        with,
-        returns: returns.clone(),
-    };
-    CheckedBody::new(
-        StepKind::Infer(Box::new(infer)),
-        returns,
-        Footprint::of(Effect::Read, OrderClass::Read),
-    )
+    check_prompted(checker, span, called, arguments, returns)
 }
 
+/// The highest class of the tools of an agent that the plan does not deny; an effect where nothing is known of them.
+fn effect_of(checker: &PlanChecker<'_>, agent: &str) -> Effect {
+    let tools = checker.shared.tools;
+    let classes = tools.names(agent).filter_map(|name| {
+        let signature = tools.find(agent, name)?;
+        checker.may_call(agent, name).then_some(signature.effect)
+    });
+    classes.max().unwrap_or_default()
+}
+
+/// A call of a model or an agent: its parameters are the words that it knows, and its result is what is wanted of it.
 fn check_prompted(
     checker: &mut PlanChecker<'_>,
     span: Span,
+    called: Signature,
+    written: &[ast::Argument],
+    returns: &ast::TypeExpr,
+) -> CheckedBody {
+    let parameters = match called.kind {
+        CallKind::Model => &[PROMPT, MODEL_NAME, WITH][..],
+        CallKind::Tool | CallKind::Skill | CallKind::Agent => &[PROMPT, WITH],
+    };
+    let arguments = check_prompt(checker, span, &called.written(), parameters, written);
+    let returns = checker.types.resolve(returns, checker.diagnostics);
+    let Some(arguments) = arguments else {
+        return CheckedBody::damaged(returns);
+    };
+    let (effect, order) = (called.effect, OrderClass::of(called.effect));
+    let signature = Signature {
+        parameters: parameters.iter().map(parameter).collect(),
+        returns: returns.clone(),
+        output_schema: Some(Arc::new(Contract::of_result(to_schema(&returns)))),
+        effect_declared: true,
+        // What a model says is nobody's word.
+        open_world: true,
+        ..called
+    };
+    let call = Call {
+        span,
+        target: Target::Tool(Arc::new(signature)),
+        arguments,
+        effect,
+        open: false,
+    };
+    CheckedBody::new(StepKind::Call(call), returns, Footprint::of(effect, order))
+}
+
+/// The parameters of what takes a prompt, by name, type, and whether each must be given.
+const PROMPT: (&str, Type, bool) = ("prompt", Type::String, true);
+const MODEL_NAME: (&str, Type, bool) = ("model", Type::String, false);
+const WITH: (&str, Type, bool) = ("with", Type::Any, false);
+
+fn parameter((name, ty, required): &(&str, Type, bool)) -> Parameter {
+    Parameter {
+        name: (*name).into(),
+        ty: ty.clone(),
+        required: *required,
+        description: None,
+        schema: None,
+        default: None,
+    }
+}
+
+/// The arguments: the one without a name is the prompt.
+fn check_prompt(
+    checker: &mut PlanChecker<'_>,
+    span: Span,
     what: &str,
-    known: &[&str],
-    arguments: &[ast::Argument],
-) -> Prompted {
-    let mut prompted = Prompted::default();
+    parameters: &[(&str, Type, bool)],
+    written: &[ast::Argument],
+) -> Option<Vec<(Arc<str>, Code)>> {
+    let named = || {
+        parameters
+            .iter()
+            .map(|(name, ..)| *name)
+            .filter(|name| *name != PROMPT.0)
+    };
+    let mut arguments = Vec::new();
     let mut prompts = 0;
-    for argument in arguments {
-        match &argument.name {
+    for argument in written {
+        let (name, code) = match &argument.name {
             None => {
                 prompts += 1;
-                prompted.prompt = Some(checker.text(&argument.value, "the prompt"));
+                (PROMPT.0, checker.text(&argument.value, "the prompt"))
             }
-            Some(name) if known.contains(&&*name.text) => {
-                let code = Some(checker.value(&argument.value));
-                if &*name.text == "with" {
-                    prompted.with = code;
-                } else {
-                    prompted.model = code;
-                }
+            Some(name)
+                if &*name.text == MODEL_NAME.0 && named().any(|known| known == MODEL_NAME.0) =>
+            {
+                (
+                    MODEL_NAME.0,
+                    checker.text(&argument.value, "the name of the model"),
+                )
             }
+            Some(name) if &*name.text == WITH.0 => (WITH.0, checker.value(&argument.value)),
             Some(name) => {
                 checker.value(&argument.value);
-                let what = format!("argument of `{what}` named");
+                let of = format!("argument of `{what}` named");
                 let code = &codes::names::UNKNOWN_ARGUMENT;
-                checker.report(unknown(
-                    code,
-                    &what,
-                    &name.text,
-                    name.span,
-                    known.iter().copied(),
-                ));
+                checker.report(unknown(code, &of, &name.text, name.span, named()));
+                continue;
             }
-        }
+        };
+        arguments.push((name.into(), code));
     }
     if prompts != 1 {
         let message = format!("`{what}` takes one prompt, the only argument without a name");
         let diagnostic = Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message);
         checker.report(diagnostic.help(format!("write `{what}(\"…\")`")));
+        return None;
     }
-    prompted
+    Some(arguments)
 }
 
 /// `input "…" -> { … }`, with the clause that says who answers.

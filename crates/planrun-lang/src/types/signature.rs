@@ -59,14 +59,48 @@ pub struct Signature {
     pub resource: Option<Arc<str>>,
     /// Whether it gives the time at which it is called, and so keeps its place among effects.
     pub reads_clock: bool,
-    /// Whether its namespace is an agent, which decides by itself what it does.
-    pub is_agent: bool,
+    /// Who answers a call.
+    pub kind: CallKind,
     /// Where its answers say what a call has cost.
     pub usage: Option<Arc<UsagePaths>>,
     /// The JSON Schema of all arguments, for what types cannot carry.
     pub input_schema: Option<Arc<Contract>>,
     /// The JSON Schema of the result.
     pub output_schema: Option<Arc<Contract>>,
+}
+
+/// Who answers a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallKind {
+    #[default]
+    Tool,
+    /// A skill of an agent, which decides by itself what it does.
+    Skill,
+    /// An agent as a whole, by `ask`: it chooses among its own tools.
+    Agent,
+    /// A model, by `infer`.
+    Model,
+}
+
+impl CallKind {
+    /// Whether an agent answers, which `allow.agents` decides on.
+    #[must_use]
+    pub const fn is_agent(self) -> bool {
+        match self {
+            Self::Skill | Self::Agent => true,
+            Self::Tool | Self::Model => false,
+        }
+    }
+
+    /// The word that plans call it by, where that is not the name of a tool.
+    #[must_use]
+    pub const fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Tool | Self::Skill => None,
+            Self::Agent => Some("ask"),
+            Self::Model => Some("infer"),
+        }
+    }
 }
 
 /// One parameter of a tool or a plan.
@@ -117,7 +151,7 @@ impl Signature {
             key_ttl: None,
             resource: None,
             reads_clock: false,
-            is_agent: false,
+            kind: CallKind::Tool,
             usage: None,
             input_schema: None,
             output_schema: None,
@@ -128,6 +162,16 @@ impl Signature {
     #[must_use]
     pub fn path(&self) -> String {
         format!("{}.{}", self.namespace, self.name)
+    }
+
+    /// The beginning of a call of it, as plans write it: `hr.find`, `ask hr`, `infer`.
+    #[must_use]
+    pub fn written(&self) -> String {
+        match self.kind {
+            CallKind::Tool | CallKind::Skill => self.path(),
+            CallKind::Agent => format!("ask {}", self.namespace),
+            CallKind::Model => "infer".to_owned(),
+        }
     }
 
     /// A hash of what callers rely on: names, types, class, schemas. What only describes the tool is left out.

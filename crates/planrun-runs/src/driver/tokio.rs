@@ -11,7 +11,7 @@ use planrun_core::run::{
 };
 use planrun_lang::value::Value;
 use planrun_tools::host::{Host, runtime_now};
-use planrun_tools::tools::{Callee, Conversation, Handle, Request};
+use planrun_tools::tools::{Conversation, Handle, Request};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -267,7 +267,7 @@ impl<'a> Driver<'a> {
         let reply = span.in_scope(|| {
             transport.call(Request {
                 path: request.path.clone(),
-                callee: Callee::Tool(signature),
+                signature,
                 arguments: request.arguments,
                 idempotency_key: request.key,
                 handle: request.handle.and_then(|content| Handle::new(content).ok()),

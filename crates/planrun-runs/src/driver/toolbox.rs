@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::Plan;
-use planrun_lang::types::Signature;
+use planrun_lang::types::{CallKind, Signature};
 use planrun_lang::value::Value;
 
 use planrun_core::run::ScopeId;
 use planrun_tools::host::Host;
-use planrun_tools::tools::{Allowed, Catalog, Origin, RequiredPermission, StandIn, Transport};
+use planrun_tools::tools::{
+    Allowed, Catalog, Origin, RequiredPermission, StandIn, Tool, Transport, may_call,
+};
 
 /// The tools of a run.
 pub(super) struct Toolbox {
@@ -121,13 +123,7 @@ impl Toolbox {
         let place = (&*self.host, &*self.root);
         let known = scope.catalog.tool(&signature.namespace, &signature.name);
         let required = RequiredPermission::of(signature, origin(known.is_some()), arguments, place);
-        let Signature {
-            namespace,
-            name,
-            is_agent,
-            ..
-        } = &**signature;
-        scope.permissions.call(namespace, name, *is_agent).ok()?;
+        may_call(&scope.permissions, signature).ok()?;
         required.check(&scope.permissions).ok()?;
         Some(transport)
     }
@@ -144,14 +140,7 @@ impl Toolbox {
         if let Some(known) = scope.called.get(&address) {
             return known.clone();
         }
-        let tool = scope.catalog.tool(&signature.namespace, &signature.name);
-        let tool = tool.map(|tool| tool.transport.clone());
-        let stand_in = self
-            .stand_in
-            .as_ref()
-            .filter(|stand_in| stand_in.replaces(signature));
-        let origin = origin(tool.is_some());
-        let held = |inner: Arc<dyn Transport>| -> Arc<dyn Transport> {
+        let held = |inner: Arc<dyn Transport>, origin: Origin| -> Arc<dyn Transport> {
             Arc::new(Allowed {
                 inner,
                 origin,
@@ -160,10 +149,30 @@ impl Toolbox {
                 root: self.root.clone(),
             })
         };
+        let narrows = scope.permissions.narrows_calls();
+        let (catalog, namespace) = (&scope.catalog, &signature.namespace);
+        let tool = match signature.kind {
+            CallKind::Tool | CallKind::Skill => catalog
+                .tool(namespace, &signature.name)
+                .map(|tool| tool.transport.clone()),
+            CallKind::Model => catalog.model(),
+            CallKind::Agent => catalog.agent(namespace, |tool| {
+                may_call(&scope.permissions, &tool.signature).ok()?;
+                Some(Tool {
+                    signature: tool.signature.clone(),
+                    transport: held(tool.transport.clone(), Origin::Project),
+                })
+            }),
+        };
+        let stand_in = self
+            .stand_in
+            .as_ref()
+            .filter(|stand_in| stand_in.replaces(signature));
+        let origin = origin(tool.is_some());
         let transport = match stand_in {
             // What may not be reached is not, whoever answers.
-            Some(stand_in) => Some(held(stand_in.clone().over(tool))),
-            None if scope.permissions.narrows_calls() => tool.map(held),
+            Some(stand_in) => Some(held(stand_in.clone().over(tool), origin)),
+            None if narrows => tool.map(|tool| held(tool, origin)),
             None => tool,
         };
         scope.called.insert(address, transport.clone());

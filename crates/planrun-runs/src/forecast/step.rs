@@ -67,7 +67,7 @@ impl Walk<'_> {
                 self.wait(frame, wait, item);
                 None
             }
-            StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Damaged => {
+            StepKind::Damaged => {
                 self.items.push(item);
                 None
             }
@@ -301,7 +301,7 @@ impl Item {
 fn kind(step: &Step) -> &'static str {
     match &step.kind {
         StepKind::Call(call) => match call.target {
-            Target::Tool(_) => "call",
+            Target::Tool(_) => call.word().unwrap_or("call"),
             Target::Plan(..) => "plan",
         },
         StepKind::Damaged => "damaged",

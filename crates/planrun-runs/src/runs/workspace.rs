@@ -12,6 +12,8 @@ use planrun_lang::sema::{Budget, CheckedFile, Files, Plan, Policy, Tools};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::{Item, ItemKind};
 use planrun_lang::types::Signature;
+use planrun_models::client::Models;
+use planrun_models::prompt::PromptModels;
 use planrun_tools::contract::Lock;
 use planrun_tools::host::{Host, PinnedHost, Pins, RealHost};
 use planrun_tools::project::{Location, Project};
@@ -278,6 +280,8 @@ impl Workspace {
         for tool in &*self.own_tools {
             catalog.add(tool.signature.clone(), tool.transport.clone());
         }
+        let models = Models::of(&self.project, &self.host);
+        catalog.set_prompts(Arc::new(PromptModels::new(models)));
         Arc::new(catalog)
     }
 

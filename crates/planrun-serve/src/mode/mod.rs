@@ -23,11 +23,13 @@ use planrun_tools::tools::ServerPool;
 use serde_json::{Map, Value as Json};
 use tokio::sync::watch;
 
+pub use approval::approval;
 pub use definitions::{Definition, Hints, INSTRUCTIONS, definitions};
 
 use self::arguments::Arguments;
 use self::driving::Drives;
 pub use self::reply::Reply;
+pub use self::save::NotKept;
 use self::saved::is_tool_name;
 use self::snapshot::Snapshot;
 use crate::asking::{Client, PutQuestion, Said};

@@ -7,25 +7,48 @@ use super::arguments::Arguments;
 use super::saved::{ENDING, FOLDER, PREFIX, is_tool_name};
 use super::{PlanMode, Reply, definitions};
 
+/// Why a plan was not kept, in words that say what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NotKept(String);
+
 impl PlanMode {
-    /// Keeps a plan that passes the check, as a file that people can read, review and change.
     pub(super) fn save(&self, arguments: &mut Arguments) -> Result<Reply, Reply> {
         let name: String = arguments.required("name")?;
         let text: String = arguments.required("plan")?;
         arguments.done()?;
+        let file = self.kept(&name, &text)?;
+        Ok(Reply::text(format!(
+            "Saved as {file}: it is the tool `{name}` from now on, and run(plan: \"{PREFIX}{name}\") runs it."
+        )))
+    }
+
+    /// Keeps a plan that passes the check, as a file that people can read, review and change; the name of that file in the
+    /// project.
+    ///
+    /// # Errors
+    /// The plan has errors, the name is taken or none for a plan, or the file cannot be written.
+    pub fn keep(&self, name: &str, text: &str) -> Result<String, NotKept> {
+        self.kept(name, text).map_err(|reply| match reply {
+            Reply::Failed(why) | Reply::Told { text: why, .. } => NotKept(why),
+            Reply::Asks(_) => NotKept("a question stands in its way".to_owned()),
+        })
+    }
+
+    fn kept(&self, name: &str, text: &str) -> Result<String, Reply> {
         let taken = definitions().iter().any(|own| own.name == name);
         let is_name = name.starts_with(|first: char| first.is_ascii_lowercase());
-        if taken || !is_name || !is_tool_name(&name) || name.contains('-') {
+        if taken || !is_name || !is_tool_name(name) || name.contains('-') {
             return Err(Reply::Failed(format!(
                 "Nothing was saved: `{name}` is no name for a plan. Small letters, digits and `_`, at most 64, and none of {}.",
                 definitions().map(|own| own.name).join(", ")
             )));
         }
-        let plan = self.checked(&text)?;
+        let plan = self.checked(text)?;
         let own = &plan.plan.name;
         let source = SourceFile::new(plan.source.name(), plan.source.text().to_owned());
         let whole = format(&source).unwrap_or_else(|_| plan.source.text().to_owned());
-        let whole = named(&whole, own, &name).ok_or_else(|| {
+        let whole = named(&whole, own, name).ok_or_else(|| {
             Reply::Failed(format!(
                 "Nothing was saved: write `plan {name}(…)` in place of `plan {own}(…)`."
             ))
@@ -51,9 +74,7 @@ impl PlanMode {
         }
         self.forget();
         self.changed.send_modify(|count| *count += 1);
-        Ok(Reply::text(format!(
-            "Saved as {FOLDER}/{name}.{ENDING}: it is the tool `{name}` from now on, and run(plan: \"{PREFIX}{name}\") runs it."
-        )))
+        Ok(format!("{FOLDER}/{name}.{ENDING}"))
     }
 }
 

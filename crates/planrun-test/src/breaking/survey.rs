@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use planrun_lang::sema::expr::Code;
 use planrun_lang::sema::{
-    Ask, BlockId, Call, Confirm, Event, EventKind, Input, Node, NodeKind, Plan, Recover, Step,
-    StepKind, Target, Wait,
+    BlockId, Call, Confirm, Event, EventKind, Input, Node, NodeKind, Plan, Recover, Step, StepKind,
+    Target, Wait,
 };
 use planrun_lang::source::Span;
 use planrun_lang::types::{Effect, ErrorClass, Signature, Type, Validation};
@@ -266,8 +266,7 @@ impl Surveyor {
                     listen(on, payload.as_ref(), &mut survey);
                 }
             }
-            StepKind::Ask(ask) => survey.calls(&Arc::new(agent(ask)), step.effect, ask.span),
-            StepKind::Infer(_) | StepKind::Damaged => {}
+            StepKind::Damaged => {}
         }
         survey
     }
@@ -298,14 +297,6 @@ impl Surveyor {
             errors: BTreeMap::new(),
             ..self.block(plan, body, path)
         }
-    }
-}
-
-/// An agent as a tool: it calls what it likes of what is allowed.
-fn agent(ask: &Ask) -> Signature {
-    Signature {
-        returns: ask.returns.clone(),
-        ..Signature::unknown("agent".into(), ask.agent.clone())
     }
 }
 

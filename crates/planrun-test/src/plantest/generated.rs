@@ -28,7 +28,7 @@ impl MadeUp {
     /// A result that fits the tool's contract: the same for the same tool, arguments and seed; at an edge of the contract
     /// where one is wanted.
     pub(super) fn answer(&self, call: &Call<'_>, seed: u64, edge: Option<u64>) -> CallOutcome {
-        let signature = call.request.signature();
+        let signature = &call.request.signature;
         let arguments = call.request.arguments.to_json();
         let hash = blake3::hash(format!("{seed} {} {arguments}", signature.path()).as_bytes());
         let seed = hash

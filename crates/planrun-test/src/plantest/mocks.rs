@@ -66,7 +66,7 @@ impl Mocks {
             } => {
                 let value = |code: &Option<Code>| Slots::none().evaluate(code.as_ref()?).ok();
                 let message = value(message).and_then(|text| text.as_str().map(str::to_owned));
-                let error = failure(class.clone(), message, call.request.signature());
+                let error = failure(class.clone(), message, &call.request.signature);
                 let details = value(details).map_or(Json::Null, |details| details.to_json());
                 Reaction::Answer(Err(error.with_details(&details)))
             }
@@ -101,11 +101,11 @@ impl Mocks {
         );
         slots
             .evaluate(code)
-            .map(|value| answered(call.request.signature(), value))
+            .map(|value| answered(&call.request.signature, value))
             .map_err(|error| {
                 let message = format!(
                     "the mock of `{}` has no value: {error}",
-                    call.request.signature().path()
+                    call.request.signature.path()
                 );
                 let class = ErrorClass::Validation(Validation::Result);
                 CallError::new(class, message, Sent::Answered)
@@ -151,7 +151,7 @@ impl Source for Mocks {
 }
 
 fn is_for(mock: &Mock, call: &Call<'_>) -> bool {
-    let signature = call.request.signature();
+    let signature = &call.request.signature;
     let same = mock
         .signature
         .as_ref()

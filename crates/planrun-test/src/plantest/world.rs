@@ -164,11 +164,11 @@ impl World {
         };
         self.state().calls.push(Called {
             path: request.path.clone(),
-            tool: request.signature().path().into(),
-            signature: request.signature().clone(),
+            tool: request.signature.path().into(),
+            signature: request.signature.clone(),
             arguments: request.arguments.clone(),
             key: request.idempotency_key.clone(),
-            effect: request.signature().effect,
+            effect: request.signature.effect,
             failed,
             happened,
             crashed,
@@ -179,13 +179,10 @@ impl World {
         let mut state = self.state();
         state.unanswered.push(Unanswered {
             path: request.path.clone(),
-            signature: request.signature().clone(),
+            signature: request.signature.clone(),
             arguments: request.arguments.clone(),
         });
-        let message = format!(
-            "nothing in the test answers `{}`",
-            request.signature().path()
-        );
+        let message = format!("nothing in the test answers `{}`", request.signature.path());
         Conversation::Now(Err(CallError::new(ErrorClass::Internal, message, Sent::No)))
     }
 }
@@ -230,7 +227,7 @@ impl World {
                 self.note(&request, None);
                 recorder.call(request, occurrence + 1, tool)
             }
-            (None, Some(tool)) if is_system(request.signature()) => tool.call(request),
+            (None, Some(tool)) if is_system(&request.signature) => tool.call(request),
             (Some(_) | None, _) => self.refuse(&request),
         }
     }

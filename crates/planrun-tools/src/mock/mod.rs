@@ -3,6 +3,7 @@
 
 mod api;
 mod calls;
+mod listening;
 mod multipart;
 mod respond;
 mod script;
@@ -10,4 +11,5 @@ mod server;
 mod template;
 
 pub use calls::LoggedCall;
+pub use listening::Listening;
 pub use server::{MockOptions, MockServer};

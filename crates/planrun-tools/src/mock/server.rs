@@ -2,24 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
-use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Map, json};
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use super::api::{ApiAnswer, ApiResponder};
 use super::calls::{Answer, LoggedCall};
+use super::listening::Listening;
 use super::respond::{Call, Responder};
 use crate::host::Host;
 use crate::tools::app::{App, Received};
@@ -28,8 +25,6 @@ use crate::tools::openapi::Api;
 
 /// A larger request is refused.
 const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
-/// Answers that are held back longer than this do not keep a stopped server up.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// How to run a mock.
 #[derive(Clone, Debug)]
@@ -48,10 +43,8 @@ pub struct MockOptions {
 
 /// A running mock.
 pub struct MockServer {
-    address: SocketAddr,
+    listening: Listening,
     responder: Arc<Responder>,
-    stop: CancellationToken,
-    task: JoinHandle<io::Result<()>>,
 }
 
 impl Default for MockOptions {
@@ -88,31 +81,19 @@ impl MockServer {
             responder.map_err(|problem| io::Error::new(io::ErrorKind::InvalidData, problem))?,
         );
         responder.calls().configure(options.failures);
-        let told =
-            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", options.bind));
-        let listener = TcpListener::bind(options.bind).await.map_err(told)?;
-        let address = listener.local_addr()?;
-        let stop = CancellationToken::new();
         let documents = Arc::new(ApiResponder::new(options.apis, options.seed));
-        let local = address.ip().is_loopback();
-        let router = router(responder.clone(), documents).layer(middleware::from_fn(
-            move |request: Request, next: Next| admit(local, request, next),
-        ));
-        let server =
-            axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
-        let task = tokio::spawn(async move { server.await });
+        let router = router(responder.clone(), documents);
+        let listening = Listening::start(options.bind, router).await?;
         Ok(Self {
-            address,
+            listening,
             responder,
-            stop,
-            task,
         })
     }
 
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.listening.address()
     }
 
     /// The endpoint for the tools of one app; apps may have tools of the same name.
@@ -127,7 +108,7 @@ impl MockServer {
             }
         };
         let app: String = app.bytes().map(escape).collect();
-        format!("http://{}/{app}/tool", self.address)
+        format!("http://{}/{app}/tool", self.address())
     }
 
     /// The last ten thousand calls, oldest first.
@@ -138,12 +119,7 @@ impl MockServer {
 
     /// Stops listening, lets what is under way end, and returns then.
     pub async fn shutdown(self) {
-        self.stop.cancel();
-        let task = self.task;
-        let abort = task.abort_handle();
-        if tokio::time::timeout(SHUTDOWN_GRACE, task).await.is_err() {
-            abort.abort();
-        }
+        self.listening.shutdown().await;
     }
 }
 
@@ -161,41 +137,6 @@ fn router(responder: Arc<Responder>, apis: Arc<ApiResponder>) -> Router {
         })
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(responder)
-}
-
-async fn admit(local: bool, request: Request, next: Next) -> Response {
-    match refusal(local, request.headers()) {
-        Some(error) => {
-            let body = Json(json!({"success": false, "error": error}));
-            (StatusCode::FORBIDDEN, body).into_response()
-        }
-        None => next.run(request).await,
-    }
-}
-
-/// Why a request is not answered. A browser says which page asks, and by which name it has found this machine: pages of other
-/// places may not ask, and a mock for this machine alone goes by no other name.
-fn refusal(local: bool, headers: &HeaderMap) -> Option<String> {
-    let header = |name| {
-        headers
-            .get(name)
-            .map(|value| value.to_str().unwrap_or_default())
-    };
-    let host = header(header::HOST).unwrap_or_default();
-    if let Some(origin) = header(header::ORIGIN)
-        && origin
-            .split_once("://")
-            .is_none_or(|(_, place)| place != host)
-    {
-        return Some(format!("pages of {origin} may not call this mock"));
-    }
-    let ported = host
-        .rsplit_once(':')
-        .filter(|(_, port)| !port.ends_with(']'));
-    let name = ported.map_or(host, |(name, _)| name);
-    let address = name.trim_matches(['[', ']']).parse::<IpAddr>();
-    let is_local = name == "localhost" || address.is_ok_and(|address| address.is_loopback());
-    (local && !is_local).then(|| format!("this mock is not called `{name}`"))
 }
 
 async fn calls(State(responder): State<Arc<Responder>>) -> Json<Vec<LoggedCall>> {

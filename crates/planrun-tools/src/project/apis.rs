@@ -12,7 +12,7 @@ use super::servers::{ServerReader, address};
 use super::shown;
 use crate::tools::app::Findings;
 use crate::tools::app::section::Section;
-use crate::tools::app::variables::{Filled, not_listed};
+use crate::tools::app::variables::{Filled, variable_name};
 use crate::tools::openapi::{Access, Api, KeyScheme, MAX_DOCUMENT_BYTES, Operation, read_api};
 use planrun_lang::yaml::Node;
 
@@ -228,24 +228,7 @@ impl Secrets<'_> {
 
     /// The value of a variable that stands here by its name.
     fn variable(&mut self, node: &Node, found: &mut Vec<Diagnostic>) -> Option<String> {
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        let name = node.scalar().filter(|name| {
-            !name.is_empty()
-                && name.chars().all(plain)
-                && !name.starts_with(|first: char| first.is_ascii_digit())
-        });
-        let Some(name) = name else {
-            // Not the text: somebody may have written the secret itself.
-            let message = "here stands the name of a variable of the environment, and nothing else";
-            let help =
-                "put the secret into a variable, list that in `env`, and write its name here";
-            found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
-            return None;
-        };
-        if !self.reader.variables.contains(&name) {
-            found.push(not_listed(&name, node.span));
-            return None;
-        }
+        let name = variable_name(node, self.reader.variables, found)?;
         let value = self
             .reader
             .host

@@ -3,6 +3,7 @@
 mod apis;
 mod app_paths;
 mod locate;
+mod models;
 mod own_folder;
 mod programs;
 mod servers;
@@ -15,7 +16,7 @@ use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::Language;
 use planrun_lang::permission::{Grant, PermissionError, Permissions, ReachedProgram};
 use planrun_lang::source::{SourceFile, Span};
-use planrun_lang::types::{Effect, Signature};
+use planrun_lang::types::{CallKind, Effect, Signature};
 use tokio::task::JoinSet;
 
 use crate::contract::{Lock, OfferedServer};
@@ -30,6 +31,7 @@ use crate::tools::{Catalog, DeniedServer, ProjectLimit, Server, ServerError, Ser
 pub use apis::ApiSettings;
 pub use app_paths::load_app_paths;
 pub use locate::Location;
+pub use models::{ModelApi, ModelList, ModelSettings, Price};
 pub use own_folder::{check_own_folder, journal_file, make_own_folder, own_folder};
 use servers::Reach;
 pub use servers::{ServerSettings, ToolSource};
@@ -197,10 +199,13 @@ impl Project {
                 let (lock, namespace) = (self.lock.clone(), server.name.clone());
                 let (class, name) = (server.classes.get(name).copied(), Arc::from(&**name));
                 let of = Arc::clone(&name);
-                let is_agent = matches!(server.source, ToolSource::A2a(_));
+                let kind = match server.source {
+                    ToolSource::A2a(_) => CallKind::Skill,
+                    ToolSource::Mcp(_) => CallKind::Tool,
+                };
                 (name, move || {
                     let pinned = pinned_signature(&lock, &namespace, &of, class);
-                    Arc::new(Signature { is_agent, ..pinned })
+                    Arc::new(Signature { kind, ..pinned })
                 })
             });
             let open = || self.server(server, &limit, host);

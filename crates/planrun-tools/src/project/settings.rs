@@ -12,6 +12,7 @@ use planrun_lang::syntax::settings::{ALLOW, POLICY, RETRY, Settings as Table, Ta
 use serde_json::{Map, Value as Json};
 
 use super::Fault;
+use super::models::{ModelList, models};
 use super::servers::{Listed, ServerReader};
 use crate::host::Host;
 use crate::tools::app::section::Section;
@@ -24,7 +25,7 @@ const KEYS: [&str; 14] = [
     "limits", "models", "journal", "engine",
 ];
 /// Keys whose meaning is fixed, and which nothing reads yet.
-const LATER: [&str; 3] = ["models", "journal", "engine"];
+const LATER: [&str; 2] = ["journal", "engine"];
 /// The parts of `limits`.
 const LIMITS: [&str; 4] = ["calls", "time", "memory", "cost"];
 
@@ -42,6 +43,8 @@ pub struct Settings {
     /// The tools before each call of which somebody has to say yes: `namespace.tool`, or `namespace.*`.
     pub confirm: Vec<String>,
     pub check: CheckSettings,
+    /// The models that are asked, as far as the file names them.
+    pub models: ModelList,
     /// In which people are told what runs came to, and asked.
     pub language: Option<Language>,
 }
@@ -110,6 +113,7 @@ pub(super) fn read(
         root,
         variables: &variables,
     };
+    let models = part("models").map(|node| models(node, (&variables, &filled), found));
     let listed = part("tools").map(|node| reader.listed(node, &filled, found));
     Ok(Read {
         settings: Settings {
@@ -119,6 +123,7 @@ pub(super) fn read(
             retry: retry.unwrap_or_default(),
             confirm: confirm.collect(),
             check: check.unwrap_or_default(),
+            models: models.unwrap_or_default(),
             language,
         },
         apps,
@@ -376,13 +381,13 @@ mod tests {
 
     #[test]
     fn keys_that_mean_nothing_are_found() {
-        let text = "aps: [x]\nallow: { nett: [\"*\"], run: git }\npolicy: { retry: { atempts: 3 }, timeout: 30s }\nx-own: 1\nmodels: []\n";
+        let text = "aps: [x]\nallow: { nett: [\"*\"], run: git }\npolicy: { retry: { atempts: 3 }, timeout: 30s }\nx-own: 1\nengine: local\n";
         let (project, found) = load(text).unwrap();
         let expected = [
             "config-key /p/planrun.yaml `aps` apps",
             "config-key /p/planrun.yaml `nett` net",
             "config-key /p/planrun.yaml `atempts` attempts",
-            "not-yet /p/planrun.yaml `models` ",
+            "not-yet /p/planrun.yaml `engine` ",
         ];
         assert_eq!(found, expected);
         assert_eq!(project.settings.allow.unwrap().run, ["git"]);

@@ -4,13 +4,33 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use planrun_lang::call::CallError;
-use planrun_lang::permission::Permissions;
-use planrun_lang::types::Signature;
+use planrun_lang::permission::{Denial, Permissions};
+use planrun_lang::types::{CallKind, Signature};
 
 use super::{
     BoxFuture, Conversation, Described, Identity, Origin, Request, RequiredPermission, Transport,
 };
 use crate::host::Host;
+
+/// Whether what this signature stands for may be called, and where an agent answers, that one.
+///
+/// # Errors
+/// A denial that names what to allow.
+pub fn may_call(permissions: &Permissions, signature: &Signature) -> Result<(), Denial> {
+    let (namespace, name) = (&*signature.namespace, &*signature.name);
+    match signature.kind {
+        CallKind::Tool | CallKind::Model => permissions.tool(namespace, name),
+        CallKind::Skill => {
+            permissions.tool(namespace, name)?;
+            permissions.agent(namespace)
+        }
+        // It calls tools of its namespace, each of which is held against the same.
+        CallKind::Agent => {
+            permissions.any_tool_of(namespace)?;
+            permissions.agent(namespace)
+        }
+    }
+}
 
 /// Holds calls against what a plan may reach, before anybody answers them.
 pub struct Allowed {
@@ -26,15 +46,8 @@ impl Transport for Allowed {
     fn call(&self, request: Request) -> Conversation {
         let place = (&*self.host, &*self.root);
         let required =
-            RequiredPermission::of(request.signature(), self.origin, &request.arguments, place);
-        let Signature {
-            namespace,
-            name,
-            is_agent,
-            ..
-        } = &**request.signature();
-        let may = self.permissions.call(namespace, name, *is_agent);
-        match may
+            RequiredPermission::of(&request.signature, self.origin, &request.arguments, place);
+        match may_call(&self.permissions, &request.signature)
             .map_err(CallError::from)
             .and_then(|()| required.check(&self.permissions))
         {

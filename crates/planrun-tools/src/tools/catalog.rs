@@ -48,12 +48,25 @@ pub struct Catalog {
     namespaces: BTreeMap<Arc<str>, Namespace>,
     /// The servers behind some of them, connected when they are first called.
     servers: Vec<(Arc<dyn Server>, Arc<Lock>)>,
+    /// What answers prompts, where there are models.
+    prompts: Option<Arc<dyn Prompts>>,
+    /// What the apps say of themselves to a model that plays them, by namespace.
+    contexts: BTreeMap<Arc<str>, Arc<str>>,
     /// Whether they belong to a pool, which outlives this catalog.
     keeps_connections: bool,
 }
 
+/// What answers prompts.
+pub trait Prompts: Send + Sync {
+    /// Answers `infer`.
+    fn model(&self) -> Arc<dyn Transport>;
+
+    /// Answers `ask`: a model that chooses among these tools, and knows what they are for.
+    fn agent(&self, context: Option<&Arc<str>>, tools: Vec<Tool>) -> Arc<dyn Transport>;
+}
+
 /// The namespaces that every plan has.
-pub const BUILT_IN: [&str; 4] = ["fs", "http", "proc", "sys"];
+pub const BUILT_IN: [&str; 5] = ["fs", "http", "model", "proc", "sys"];
 
 /// What servers say of the contracts that are pinned.
 #[derive(Debug, Default)]
@@ -79,6 +92,8 @@ impl Catalog {
             credentials,
             namespaces: BTreeMap::new(),
             servers: Vec::new(),
+            prompts: None,
+            contexts: BTreeMap::new(),
             keeps_connections: false,
         };
         catalog.add_built_in(permissions);
@@ -141,6 +156,9 @@ impl Catalog {
     fn add_app_tools(&mut self, app: &App, transport: impl Fn(&AppTool) -> AppTransport) {
         self.credentials.join(&app.credentials);
         self.namespaces.entry(app.name.clone()).or_default();
+        if let Some(context) = &app.system_context {
+            self.contexts.insert(app.name.clone(), context.clone());
+        }
         for tool in &app.tools {
             self.add(tool.signature.clone(), Arc::new(transport(tool)));
         }
@@ -294,6 +312,38 @@ impl Catalog {
             .get(namespace)?
             .get(name)
             .map(|tool| &***tool)
+    }
+
+    /// Prompts are answered by these from now on.
+    pub fn set_prompts(&mut self, prompts: Arc<dyn Prompts>) {
+        self.prompts = Some(prompts);
+    }
+
+    /// What answers `infer`.
+    #[must_use]
+    pub fn model(&self) -> Option<Arc<dyn Transport>> {
+        Some(self.prompts.as_ref()?.model())
+    }
+
+    /// What answers `ask` for this namespace: the agent itself where it is one, else a model with those of its tools that
+    /// `held` gives.
+    pub fn agent(
+        &self,
+        namespace: &str,
+        held: impl FnMut(&Tool) -> Option<Tool>,
+    ) -> Option<Arc<dyn Transport>> {
+        let mut servers = self.servers.iter();
+        let server = servers.find(|(server, _)| **server.name() == *namespace);
+        if let Some(agent) = server.and_then(|(server, _)| server.clone().agent()) {
+            return Some(self.credentials.guard(agent));
+        }
+        let tools = self.namespaces.get(namespace)?.values();
+        let tools = tools.map(|tool| &***tool).filter_map(held).collect();
+        Some(
+            self.prompts
+                .as_ref()?
+                .agent(self.contexts.get(namespace), tools),
+        )
     }
 
     /// What plans are checked against.

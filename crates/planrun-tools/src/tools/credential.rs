@@ -136,7 +136,7 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::tools::{CallEvent, Callee, Progress, Question};
+    use crate::tools::{CallEvent, Progress, Question};
 
     #[test]
     fn addresses_tell_credentials() {
@@ -178,7 +178,7 @@ mod tests {
         credentials.join(&known);
         let request = Request {
             path: "a".into(),
-            callee: Callee::Tool(Arc::new(Signature::unknown("a".into(), "b".into()))),
+            signature: Arc::new(Signature::unknown("a".into(), "b".into())),
             arguments: Value::Null,
             idempotency_key: "key".into(),
             handle: None,

@@ -19,8 +19,8 @@ mod server_pool;
 mod system;
 mod transport;
 
-pub use allowed::Allowed;
-pub use catalog::{BUILT_IN, Catalog, Compared, Tool};
+pub use allowed::{Allowed, may_call};
+pub use catalog::{BUILT_IN, Catalog, Compared, Prompts, Tool};
 pub use conversation::{
     Ask, AskReply, CallEvent, Conversation, EventSender, Events, Handle, MAX_HANDLE_BYTES,
     MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES, MAX_WAITING_EVENTS, PROGRESS_INTERVAL, Progress,
@@ -32,5 +32,5 @@ pub use required_permission::{FilePath, Origin, RequiredPermission};
 pub use server::{DeniedServer, PinnedTool, Server, ServerError};
 pub use server_pool::ServerPool;
 pub use transport::{
-    BoxFuture, Callee, DescribeError, Described, Identity, Request, StandIn, Transport, described,
+    BoxFuture, DescribeError, Described, Identity, Request, StandIn, Transport, described,
 };

@@ -62,7 +62,8 @@ impl ProjectLimit {
     }
 
     /// A client whose names resolve to what may be reached.
-    pub(super) fn client(&self) -> HttpClient {
+    #[must_use]
+    pub fn client(&self) -> HttpClient {
         self.permissions()
             .map_or_else(HttpClient::default, |permissions| {
                 HttpClient::within(permissions.clone())

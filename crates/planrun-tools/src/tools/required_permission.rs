@@ -59,6 +59,10 @@ enum Reach {
 
 impl Reach {
     fn of(signature: &Signature, origin: Origin) -> Self {
+        if signature.kind.word().is_some() {
+            // The tools of an agent are each held against what may be reached.
+            return Self::Nothing;
+        }
         match (&*signature.namespace, &*signature.name) {
             ("sys", "echo" | "fail" | "nothing" | "now" | "sleep" | "uuid") => Self::Nothing,
             ("http", "fetch") => Self::Url,

@@ -43,6 +43,11 @@ pub trait Server: Send + Sync {
     /// The way to call one of its tools, whose contract is pinned.
     fn transport(self: Arc<Self>, tool: PinnedTool) -> Arc<dyn Transport>;
 
+    /// The way to `ask` it, where it is an agent.
+    fn agent(self: Arc<Self>) -> Option<Arc<dyn Transport>> {
+        None
+    }
+
     /// Lets go of it. The next call connects again.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

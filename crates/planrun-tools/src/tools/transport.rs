@@ -19,7 +19,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct Request {
     /// The step that calls, by its path in the run.
     pub path: Arc<str>,
-    pub callee: Callee,
+    /// The contract of what is called.
+    pub signature: Arc<Signature>,
     /// A map of argument names to values.
     pub arguments: Value,
     /// Equal for every attempt of one execution, so that the server can tell a repetition.
@@ -30,29 +31,7 @@ pub struct Request {
     pub cancel: CancellationToken,
 }
 
-/// What is called. Models are called too, and have no signature: each kind of call has its variant.
-#[derive(Clone, Debug)]
-pub enum Callee {
-    Tool(Arc<Signature>),
-}
-
-impl Callee {
-    /// The contract of the tool that is called.
-    #[must_use]
-    pub fn signature(&self) -> &Arc<Signature> {
-        match self {
-            Self::Tool(signature) => signature,
-        }
-    }
-}
-
 impl Request {
-    /// The contract of what is called.
-    #[must_use]
-    pub fn signature(&self) -> &Arc<Signature> {
-        self.callee.signature()
-    }
-
     /// Passes where the call begins, for transports that give no handles.
     ///
     /// # Errors
@@ -61,7 +40,7 @@ impl Request {
         if self.handle.is_none() {
             return Ok(());
         }
-        let path = self.signature().path();
+        let path = self.signature.path();
         Err(CallError::new(
             ErrorClass::Internal,
             format!("a call of {path} cannot be taken up again where it was left"),

@@ -309,9 +309,9 @@ struct Watched {
 impl Transport for Watched {
     fn call(&self, request: Request) -> Conversation {
         self.calls.lock().unwrap().push(Call {
-            tool: request.signature().path(),
+            tool: request.signature.path(),
             key: request.idempotency_key.to_string(),
-            effect: !request.signature().effect.is_read_only(),
+            effect: !request.signature.effect.is_read_only(),
         });
         // Nothing outside answers before the next thing is done.
         match self.inner.call(request) {

@@ -124,7 +124,7 @@ pub fn answer(
 
 impl Transport for Double {
     fn call(&self, request: Request) -> Conversation {
-        let (path, tool) = (request.path.to_string(), request.signature().path());
+        let (path, tool) = (request.path.to_string(), request.signature.path());
         let arguments = request.arguments.to_json().to_string();
         let now = |begun: Instant| begun.elapsed().as_millis();
         // Reads are not written down, and answer by their arguments alone, since nothing orders them.

@@ -359,8 +359,6 @@ fn arguments_shown(ctx: &mut Context, at: NodeRef, step: &Step) -> Result<Value,
         StepKind::Match { subject, .. } => Some(("value", &**subject)),
         StepKind::Do(_)
         | StepKind::Race(_)
-        | StepKind::Ask(_)
-        | StepKind::Infer(_)
         | StepKind::Input(_)
         | StepKind::Wait(_)
         | StepKind::Damaged => None,

@@ -263,11 +263,7 @@ impl Picture {
                     self.called(open, index, place, path, inner);
                 }
             }
-            StepKind::Ask(_)
-            | StepKind::Infer(_)
-            | StepKind::Input(_)
-            | StepKind::Wait(_)
-            | StepKind::Damaged => {}
+            StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged => {}
         }
         let recover = step
             .recover

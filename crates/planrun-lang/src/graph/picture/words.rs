@@ -81,14 +81,12 @@ impl Words<'_> {
 
     fn work(self, step: &Step) -> String {
         match &step.kind {
-            StepKind::Call(call) => call.path(),
+            StepKind::Call(call) => call.written(),
             StepKind::Do(_) => "do".to_owned(),
             StepKind::Each(each) => format!("each of {}", self.code(&each.list)),
             StepKind::Repeat(repeat) => format!("repeat from {}", self.code(&repeat.initial)),
             StepKind::Race(_) => "race".to_owned(),
             StepKind::Match { subject, .. } => format!("match {}", self.code(subject)),
-            StepKind::Ask(ask) => format!("ask {}", ask.agent),
-            StepKind::Infer(_) => "infer".to_owned(),
             StepKind::Input(input) => format!("input {}", self.code(&input.prompt)),
             StepKind::Wait(wait) => match &**wait {
                 Wait::For(code) => format!("wait {}", self.code(code)),
@@ -167,8 +165,6 @@ impl Words<'_> {
             | StepKind::Do(_)
             | StepKind::Race(_)
             | StepKind::Match { .. }
-            | StepKind::Ask(_)
-            | StepKind::Infer(_)
             | StepKind::Wait(_)
             | StepKind::Damaged => {}
         }
@@ -278,8 +274,12 @@ pub(super) fn pattern(matcher: &Matcher) -> String {
     }
 }
 
-const fn shape(step: &Step) -> Shape {
+fn shape(step: &Step) -> Shape {
     match &step.kind {
+        StepKind::Call(Call {
+            target: Target::Tool(signature),
+            ..
+        }) if signature.kind.word().is_some() => Shape::Ask,
         StepKind::Call(Call {
             target: Target::Tool(_),
             ..
@@ -294,7 +294,6 @@ const fn shape(step: &Step) -> Shape {
         StepKind::Repeat(_) => Shape::Repeat,
         StepKind::Race(_) => Shape::Race,
         StepKind::Match { .. } => Shape::Match,
-        StepKind::Ask(_) | StepKind::Infer(_) => Shape::Ask,
         StepKind::Input(_) => Shape::Input,
         StepKind::Wait(_) => Shape::Wait,
     }

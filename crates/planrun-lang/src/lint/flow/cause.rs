@@ -204,12 +204,7 @@ impl<'a> Flow<'a> {
             StepKind::Repeat(repeat) => Some(repeat.body),
             StepKind::Race(branches) => branches.first().map(|(_, body)| *body),
             StepKind::Match { arms, .. } => arms.first().map(|(_, body)| *body),
-            StepKind::Call(_)
-            | StepKind::Each(_)
-            | StepKind::Ask(_)
-            | StepKind::Infer(_)
-            | StepKind::Input(_)
-            | StepKind::Damaged => None,
+            StepKind::Call(_) | StepKind::Each(_) | StepKind::Input(_) | StepKind::Damaged => None,
         };
         let Some(block) = body else { return Err(None) };
         let mut nodes = (0..self.plan.block(block).nodes.len()).map(|node| At { block, node });

@@ -289,12 +289,7 @@ impl<'a> Flow<'a> {
             StepKind::Race(branches) => branches.iter().any(|(_, body)| self.block_ends(*body)),
             StepKind::Match { arms, .. } => arms.iter().any(|(_, body)| self.block_ends(*body)),
             // A list may be empty, and who is asked may answer.
-            StepKind::Each(_)
-            | StepKind::Call(_)
-            | StepKind::Ask(_)
-            | StepKind::Infer(_)
-            | StepKind::Input(_)
-            | StepKind::Damaged => true,
+            StepKind::Each(_) | StepKind::Call(_) | StepKind::Input(_) | StepKind::Damaged => true,
         }
     }
 

@@ -49,8 +49,11 @@ fn places<'a>(node: &'a Node, block: BlockId, leaks: &mut dyn FnMut(&'a Code, &s
                     let Target::Tool(signature) = &call.target else {
                         return;
                     };
+                    let is_prompt = signature.kind.word().is_some();
                     for (name, code) in &call.arguments {
-                        if !signature
+                        if is_prompt {
+                            leaks(code, "a prompt", None);
+                        } else if !signature
                             .sensitive
                             .iter()
                             .any(|path| first(path) == &**name)
@@ -59,18 +62,6 @@ fn places<'a>(node: &'a Node, block: BlockId, leaks: &mut dyn FnMut(&'a Code, &s
                             leaks(code, &place, Some(&signature.namespace));
                         }
                     }
-                }
-                StepKind::Ask(ask) => {
-                    [Some(&ask.prompt), ask.with.as_ref()]
-                        .into_iter()
-                        .flatten()
-                        .for_each(|code| leaks(code, "a prompt", None));
-                }
-                StepKind::Infer(infer) => {
-                    [Some(&infer.prompt), infer.with.as_ref()]
-                        .into_iter()
-                        .flatten()
-                        .for_each(|code| leaks(code, "a prompt", None));
                 }
                 StepKind::Input(input) => leaks(&input.prompt, "a question to people", None),
                 _ => {}

@@ -14,11 +14,11 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     for site in subject.steps() {
-        let (word, span) = match &site.step.kind {
-            StepKind::Ask(ask) => ("ask", ask.span),
-            StepKind::Infer(infer) => ("infer", infer.span),
-            _ => continue,
+        let Some((call, word)) = site.step.call().and_then(|call| Some((call, call.word()?)))
+        else {
+            continue;
         };
+        let span = call.span;
         let around = subject
             .outwards(site)
             .skip(1)

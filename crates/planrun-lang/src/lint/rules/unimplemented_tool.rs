@@ -46,7 +46,9 @@ fn missing(
         let through = through.unwrap_or((*span, &plan.name));
         match target {
             Target::Tool(signature)
-                if tools.find(&signature.namespace, &signature.name).is_none() =>
+                // Whether a prompt has a model is known where it is answered.
+                if signature.kind.word().is_none()
+                    && tools.find(&signature.namespace, &signature.name).is_none() =>
             {
                 let within = (through.0 != *span).then(|| through.1.clone());
                 found.push((through.0, signature.path(), within));

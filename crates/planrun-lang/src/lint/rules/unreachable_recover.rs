@@ -116,8 +116,6 @@ fn told(kind: &StepKind) -> String {
         | StepKind::Repeat(_)
         | StepKind::Race(_)
         | StepKind::Match { .. }
-        | StepKind::Ask(_)
-        | StepKind::Infer(_)
         | StepKind::Input(_)
         | StepKind::Damaged => format!("this `{}`", kind.word().unwrap_or("step")),
     }

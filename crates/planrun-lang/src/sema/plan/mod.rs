@@ -21,8 +21,8 @@ use crate::types::{ErrorClass, Signature, Type};
 pub use order::{Footprint, OrderClass, Touch};
 pub use settings::{Budget, Jitter, OnFailure, Policy, Retry};
 pub use step::{
-    Ask, Call, Clauses, Confirm, Each, Infer, Input, InputField, Recover, Repeat, Step, StepKind,
-    Target, Undo, Until, Verify, Wait,
+    Call, Clauses, Confirm, Each, Input, InputField, Recover, Repeat, Step, StepKind, Target, Undo,
+    Until, Verify, Wait,
 };
 pub use task::{Event, EventKind, FAILED, Listener, PlanTest, Set, Status, Task, TaskId, TaskTest};
 pub use walk::Nesting;

@@ -36,8 +36,6 @@ pub enum StepKind {
         subject: Box<Code>,
         arms: Vec<(Matcher, BlockId)>,
     },
-    Ask(Box<Ask>),
-    Infer(Box<Infer>),
     Input(Box<Input>),
     Wait(Box<Wait>),
     /// Already reported: a plan with it has errors and never runs.
@@ -70,7 +68,7 @@ pub struct Undo {
     pub gives: Type,
 }
 
-/// A call of a tool or of another plan.
+/// A call of a tool, a model, an agent, or of another plan.
 #[derive(Debug)]
 pub struct Call {
     pub span: Span,
@@ -160,27 +158,6 @@ pub struct Verify {
     pub body: BlockId,
     /// Whether it knows the value of a step whose own answer was lost.
     pub gives: bool,
-}
-
-/// `ask agent("…", with: {…}) -> T`
-#[derive(Debug)]
-pub struct Ask {
-    pub span: Span,
-    pub agent: Arc<str>,
-    pub prompt: Code,
-    pub with: Option<Code>,
-    pub returns: Type,
-}
-
-/// `infer("…", model: "…", with: {…}) -> T`
-#[derive(Debug)]
-pub struct Infer {
-    pub span: Span,
-    pub prompt: Code,
-    /// The project's own model where it says nothing.
-    pub model: Option<Code>,
-    pub with: Option<Code>,
-    pub returns: Type,
 }
 
 /// `input "…" -> { … } [by "role"] [within d]`; how long it is waited for is in the step's clauses.
@@ -331,12 +308,9 @@ impl Step {
             StepKind::Repeat(repeat) => (Some(repeat.body), &[], &[]),
             StepKind::Race(branches) => (None, branches, &[]),
             StepKind::Match { arms, .. } => (None, &[], arms),
-            StepKind::Call(_)
-            | StepKind::Ask(_)
-            | StepKind::Infer(_)
-            | StepKind::Input(_)
-            | StepKind::Wait(_)
-            | StepKind::Damaged => (None, &[], &[]),
+            StepKind::Call(_) | StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged => {
+                (None, &[], &[])
+            }
         };
         let branches = branches.iter().map(|(_, body)| *body);
         one.into_iter()
@@ -362,18 +336,16 @@ impl Step {
 }
 
 impl StepKind {
-    /// The word for what it does; nothing for a call, which has a name.
+    /// The word for what it does; nothing for a call of a tool or a plan, which has a name.
     #[must_use]
-    pub const fn word(&self) -> Option<&'static str> {
+    pub fn word(&self) -> Option<&'static str> {
         match self {
-            Self::Call(_) => None,
+            Self::Call(call) => call.word(),
             Self::Do(_) => Some("do"),
             Self::Each(_) => Some("each"),
             Self::Repeat(_) => Some("repeat"),
             Self::Race(_) => Some("race"),
             Self::Match { .. } => Some("match"),
-            Self::Ask(_) => Some("ask"),
-            Self::Infer(_) => Some("infer"),
             Self::Input(_) => Some("input"),
             Self::Wait(_) => Some("wait"),
             Self::Damaged => Some("a damaged step"),
@@ -392,14 +364,6 @@ impl StepKind {
                 repeat.max.iter().for_each(visit);
             }
             Self::Match { subject, .. } => visit(subject),
-            Self::Ask(ask) => [Some(&ask.prompt), ask.with.as_ref()]
-                .into_iter()
-                .flatten()
-                .for_each(visit),
-            Self::Infer(infer) => {
-                visit(&infer.prompt);
-                infer.model.iter().chain(&infer.with).for_each(visit);
-            }
             Self::Input(input) => {
                 visit(&input.prompt);
                 input.by.iter().for_each(&mut *visit);
@@ -466,6 +430,24 @@ impl Clauses {
 }
 
 impl Call {
+    /// `infer` or `ask`, where that is how it is written.
+    #[must_use]
+    pub fn word(&self) -> Option<&'static str> {
+        match &self.target {
+            Target::Tool(signature) => signature.kind.word(),
+            Target::Plan(..) => None,
+        }
+    }
+
+    /// The beginning of the call, as the plan writes it.
+    #[must_use]
+    pub fn written(&self) -> String {
+        match &self.target {
+            Target::Tool(signature) => signature.written(),
+            Target::Plan(_, name) => name.to_string(),
+        }
+    }
+
     /// The dotted name of the tool, or the name of the plan.
     #[must_use]
     pub fn path(&self) -> String {

@@ -98,6 +98,9 @@ impl TestChecker<'_> {
         tool: &ast::Name,
     ) -> Option<Arc<Signature>> {
         self.used.insert(namespace.text.clone());
+        if let Some(prompted) = self.prompted(namespace, tool) {
+            return Some(prompted);
+        }
         match self.shared.namespaces.get(&namespace.text) {
             None => self.tool_elsewhere(namespace, tool),
             Some(Namespace::Tools(catalog)) => {
@@ -123,6 +126,30 @@ impl TestChecker<'_> {
             }
             Some(Namespace::Unresolved) => None,
         }
+    }
+
+    /// The model or the agent of this name that the plan asks: `model.infer`, `hr.ask`. What it answers is what any of the
+    /// steps wants of it.
+    fn prompted(&self, namespace: &ast::Name, tool: &ast::Name) -> Option<Arc<Signature>> {
+        let catalog = match self.shared.namespaces.get(&namespace.text) {
+            Some(Namespace::Tools(catalog)) => catalog,
+            Some(_) => return None,
+            None => &namespace.text,
+        };
+        let named = |signature: &Arc<Signature>| {
+            let is_prompted = signature.kind.word().is_some();
+            is_prompted && signature.namespace == *catalog && signature.name == tool.text
+        };
+        let asked: Vec<_> = called(self.plan).into_iter().filter(named).collect();
+        let first = asked.first()?;
+        if asked.iter().all(|other| other.returns == first.returns) {
+            return Some(first.clone());
+        }
+        Some(Arc::new(Signature {
+            returns: Type::union(asked.iter().map(|asked| asked.returns.clone())),
+            output_schema: None,
+            ..(**first).clone()
+        }))
     }
 
     /// A tool that the file does not name, and its plan, which stands in another file, calls.

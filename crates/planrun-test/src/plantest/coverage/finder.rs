@@ -205,8 +205,6 @@ impl Finder<'_> {
             StepKind::Call(_)
             | StepKind::Do(_)
             | StepKind::Race(_)
-            | StepKind::Ask(_)
-            | StepKind::Infer(_)
             | StepKind::Wait(_)
             | StepKind::Damaged => {}
         }

@@ -82,7 +82,7 @@ impl Source for Trouble {
                 class,
                 always,
             } if **path == *call.request.path && (*always || call.occurrence == 0) => {
-                Reaction::Answer(Err(failure(class.clone(), None, call.request.signature())))
+                Reaction::Answer(Err(failure(class.clone(), None, &call.request.signature)))
             }
             Fault::Crashes { path, after }
                 if **path == *call.request.path && call.occurrence == 0 =>

@@ -35,7 +35,7 @@ impl Recorder {
     ) -> Conversation {
         let place = (request.path.clone(), number);
         let taken = Taken {
-            signature: request.signature().clone(),
+            signature: request.signature.clone(),
             arguments: request.arguments.clone(),
             outcome: Recorded::Unanswered,
         };

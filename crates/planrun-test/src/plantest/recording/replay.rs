@@ -125,7 +125,7 @@ impl Source for Arc<Replay> {
             .find(&request.path, call.occurrence + 1)
             .or_else(other)?;
         let entry = &self.recording.calls[index];
-        if let Some(mismatch) = mismatch(entry, request.signature(), call) {
+        if let Some(mismatch) = mismatch(entry, &request.signature, call) {
             let answers = self.answers_misfits && !matches!(mismatch, Mismatch::OtherTool(_));
             state.mismatches.push((index, mismatch));
             if !answers {
@@ -142,7 +142,7 @@ impl Source for Arc<Replay> {
                         planrun_lang::types::Transient::Timeout,
                     ),
                     None,
-                    request.signature(),
+                    &request.signature,
                 ))),
                 delay: NEVER,
             },

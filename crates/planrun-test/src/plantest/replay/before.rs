@@ -98,7 +98,7 @@ impl Source for Before {
         if answered
             .tool
             .as_ref()
-            .is_some_and(|tool| **tool != *call.request.signature().path())
+            .is_some_and(|tool| **tool != *call.request.signature.path())
         {
             return None;
         }
@@ -106,7 +106,7 @@ impl Source for Before {
             Err(failure(
                 ErrorClass::Transient(Transient::Timeout),
                 None,
-                call.request.signature(),
+                &call.request.signature,
             ))
         };
         let (outcome, delay) = answered.outcome.clone().map_or_else(

@@ -177,6 +177,10 @@ impl Server for AgentServer {
         Arc::new(AgentTransport::new(self, tool))
     }
 
+    fn agent(self: Arc<Self>) -> Option<Arc<dyn Transport>> {
+        Some(Arc::new(AgentTransport::asked(self)))
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             *self.known.lock().await = None;

@@ -4,7 +4,7 @@ mod access;
 mod load;
 mod rest;
 pub(in crate::tools) mod safety;
-pub(crate) mod section;
+pub mod section;
 pub(crate) mod tool;
 mod transport;
 pub(crate) mod variables;

@@ -1,12 +1,16 @@
 //! One mapping of a configuration file, read key by key, with a finding for each thing that is not as it must be.
 
+use std::time::Duration;
+
 use planrun_lang::diag::{Code, Diagnostic, Severity, nearest};
 use planrun_lang::source::Span;
+use planrun_lang::value::{duration_text, parse_duration};
+use serde_json::Number;
 
 use planrun_lang::yaml::{Content, Entry, Node};
 
 /// A mapping that is being read.
-pub(crate) struct Section<'a> {
+pub struct Section<'a> {
     /// What it is, for messages: `the tool outbound`.
     what: String,
     span: Span,
@@ -16,7 +20,7 @@ pub(crate) struct Section<'a> {
 
 impl<'a> Section<'a> {
     /// Begins to read a mapping; anything else is reported.
-    pub(crate) fn new(
+    pub fn new(
         what: impl Into<String>,
         node: &'a Node,
         code: &'static Code,
@@ -39,22 +43,24 @@ impl<'a> Section<'a> {
     }
 
     /// Names it better, once more of it is known.
-    pub(crate) fn rename(&mut self, what: String) {
+    pub fn rename(&mut self, what: String) {
         self.what = what;
     }
 
     /// What findings in it are called.
-    pub(crate) fn code(&self) -> &'static Code {
+    #[must_use]
+    pub fn code(&self) -> &'static Code {
         self.code
     }
 
     /// The place of its beginning.
-    pub(crate) fn span(&self) -> Span {
+    #[must_use]
+    pub fn span(&self) -> Span {
         self.span
     }
 
     /// Reports keys that mean nothing here. Keys that begin with `x-` are the author's own.
-    pub(crate) fn expect_keys(
+    pub fn expect_keys(
         &self,
         known: &[&str],
         code: &'static Code,
@@ -87,13 +93,14 @@ impl<'a> Section<'a> {
     }
 
     /// The value of a key; a key without value is as good as none.
-    pub(crate) fn get(&self, name: &str) -> Option<&'a Node> {
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&'a Node> {
         let entry = self.entries.iter().find(|entry| entry.name == name)?;
         Some(&entry.value).filter(|value| value.kind() != "nothing")
     }
 
     /// The text under a key, if it is there.
-    pub(crate) fn text(&self, name: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
+    pub fn text(&self, name: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
         let node = self.get(name)?;
         let text = node.scalar();
         if text.is_none() {
@@ -111,7 +118,7 @@ impl<'a> Section<'a> {
     }
 
     /// The text under a key that must be there and must not be empty.
-    pub(crate) fn required(&self, name: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
+    pub fn required(&self, name: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
         match (self.get(name), self.text(name, found)) {
             (None, _) => {
                 let message = format!("{} lacks the key `{name}`", self.what);
@@ -145,7 +152,7 @@ impl<'a> Section<'a> {
     }
 
     /// The truth value under a key; false where it is missing.
-    pub(crate) fn flag(&self, name: &str, found: &mut Vec<Diagnostic>) -> bool {
+    pub fn flag(&self, name: &str, found: &mut Vec<Diagnostic>) -> bool {
         let Some(node) = self.get(name) else {
             return false;
         };
@@ -164,7 +171,7 @@ impl<'a> Section<'a> {
     }
 
     /// The elements of the list under a key; none where it is missing.
-    pub(crate) fn list(&self, name: &str, found: &mut Vec<Diagnostic>) -> &'a [Node] {
+    pub fn list(&self, name: &str, found: &mut Vec<Diagnostic>) -> &'a [Node] {
         let Some(node) = self.get(name) else {
             return &[];
         };
@@ -183,7 +190,7 @@ impl<'a> Section<'a> {
     }
 
     /// The texts of the list under a key, with their places. One text alone counts as a list of one.
-    pub(crate) fn texts(&self, name: &str, found: &mut Vec<Diagnostic>) -> Vec<(String, Span)> {
+    pub fn texts(&self, name: &str, found: &mut Vec<Diagnostic>) -> Vec<(String, Span)> {
         if let Some((text, node)) = self.get(name).and_then(|node| Some((node.scalar()?, node))) {
             return vec![(text, node.span)];
         }
@@ -203,7 +210,7 @@ impl<'a> Section<'a> {
     }
 
     /// One of several words under a key, with a suggestion where it is none of them.
-    pub(crate) fn word<T>(
+    pub fn word<T>(
         &self,
         name: &str,
         words: &[&str],
@@ -223,7 +230,60 @@ impl<'a> Section<'a> {
         value
     }
 
-    pub(crate) fn report(&self, span: Span, message: String, found: &mut Vec<Diagnostic>) {
+    /// A length of time such as `30s` under a key, above zero and at most so long.
+    pub fn time(
+        &self,
+        name: &str,
+        most: Duration,
+        found: &mut Vec<Diagnostic>,
+    ) -> Option<Duration> {
+        let node = self.get(name)?;
+        let time = node
+            .scalar()
+            .and_then(|text| parse_duration(&text))
+            .and_then(|nanoseconds| u64::try_from(nanoseconds).ok())
+            .map(Duration::from_nanos)
+            .filter(|time| !time.is_zero() && *time <= most);
+        if time.is_none() {
+            let most = duration_text(i128::try_from(most.as_nanos()).unwrap_or(i128::MAX));
+            let message =
+                format!("`{name}` must be a length of time such as `30s`, at most {most}");
+            self.report(node.span, message, found);
+        }
+        time
+    }
+
+    /// A whole number within these bounds under a key.
+    pub fn count(
+        &self,
+        name: &str,
+        (least, most): (u64, u64),
+        found: &mut Vec<Diagnostic>,
+    ) -> Option<u64> {
+        let node = self.get(name)?;
+        let count = node.number().and_then(Number::as_u64);
+        let count = count.filter(|count| (least..=most).contains(count));
+        if count.is_none() {
+            let message = format!("`{name}` must be a whole number from {least} to {most}");
+            self.report(node.span, message, found);
+        }
+        count
+    }
+
+    /// A number from 0 to this under a key.
+    pub fn number(&self, name: &str, most: f64, found: &mut Vec<Diagnostic>) -> Option<f64> {
+        let node = self.get(name)?;
+        let number = node.number().and_then(Number::as_f64);
+        let number = number.filter(|number| (0.0..=most).contains(number));
+        if number.is_none() {
+            let message = format!("`{name}` must be a number from 0 to {most}");
+            self.report(node.span, message, found);
+        }
+        number
+    }
+
+    /// Reports what is wrong at a place within it.
+    pub fn report(&self, span: Span, message: String, found: &mut Vec<Diagnostic>) {
         found.push(Diagnostic::new(self.code, span, message));
     }
 }

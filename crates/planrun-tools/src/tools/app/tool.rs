@@ -7,8 +7,8 @@ use planrun_lang::diag::codes::contracts::APP_INVALID;
 use planrun_lang::diag::{Code, Diagnostic, Severity, closest};
 use planrun_lang::source::Span;
 use planrun_lang::types::{
-    Contract, Effect, ErrorClass, KEY_TTL, Parameter, Signature, Type, UsagePaths, Validator,
-    from_schema, method_effect,
+    CallKind, Contract, Effect, ErrorClass, KEY_TTL, Parameter, Signature, Type, UsagePaths,
+    Validator, from_schema, method_effect,
 };
 use planrun_lang::value::parse_duration;
 use serde_json::Value as Json;
@@ -119,7 +119,7 @@ pub(crate) fn contract(
         key_ttl,
         resource: resource(section, &known, found),
         reads_clock: false,
-        is_agent: false,
+        kind: CallKind::Tool,
         usage: usage(section, found),
         input_schema: arguments
             .schema

@@ -94,7 +94,7 @@ impl AppTransport {
             })?;
             return Ok((url.clone(), prepared));
         }
-        let body = json!({"tool": &*request.signature().name, "args": arguments});
+        let body = json!({"tool": &*request.signature.name, "args": arguments});
         let body = Some(body.to_string().into_bytes());
         let method = Method::POST;
         Ok((
@@ -109,7 +109,7 @@ impl AppTransport {
     }
 
     fn arguments(&self, request: &Request, key: &str) -> Map<String, Json> {
-        let signature = request.signature();
+        let signature = &request.signature;
         let mut arguments = match encode(&request.arguments, &self.arguments) {
             Json::Object(arguments) => arguments,
             _ => Map::new(),

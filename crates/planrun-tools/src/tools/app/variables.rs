@@ -1,6 +1,8 @@
 //! `${VAR}` and `${VAR:default}` in the text of app files.
 
-use planrun_lang::diag::codes::contracts::CONFIG_VARIABLE;
+use std::collections::BTreeSet;
+
+use planrun_lang::diag::codes::contracts::{CONFIG_KEY, CONFIG_VARIABLE};
 use planrun_lang::diag::{Diagnostic, Severity};
 
 use crate::host::Host;
@@ -65,6 +67,26 @@ pub(crate) fn not_listed(name: &str, span: Span) -> Diagnostic {
     let mut finding = Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help);
     finding.severity = Severity::Error;
     finding
+}
+
+/// The name of a variable of the environment that stands here, where configuration may read it.
+pub(crate) fn variable_name(
+    node: &Node,
+    variables: &BTreeSet<String>,
+    found: &mut Vec<Diagnostic>,
+) -> Option<String> {
+    let Some(name) = node.scalar().filter(|name| is_name(name)) else {
+        // Not the text: somebody may have written the secret itself.
+        let message = "here stands the name of a variable of the environment, and nothing else";
+        let help = "put the secret into a variable, list that in `env`, and write its name here";
+        found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
+        return None;
+    };
+    if variables.contains(&name) {
+        return Some(name);
+    }
+    found.push(not_listed(&name, node.span));
+    None
 }
 
 fn filled(text: &str, mut value: impl FnMut(&str, Option<&str>) -> String) -> String {

@@ -100,7 +100,7 @@ impl HttpClient {
     ///
     /// # Errors
     /// As for [`HttpClient::send`].
-    pub(in crate::tools) async fn open(&self, request: HttpRequest) -> Result<Response, CallError> {
+    pub async fn open(&self, request: HttpRequest) -> Result<Response, CallError> {
         let response = self.once(&request).await?;
         if !response.status().is_redirection() {
             return Ok(response);

@@ -11,12 +11,12 @@ use super::client::{piece, too_large};
 pub(in crate::tools) struct EventStream {
     response: Response,
     max_bytes: usize,
-    lines: Lines,
+    lines: EventLines,
 }
 
-/// Bytes on their way to events.
+/// Bytes on their way to events, however they are cut.
 #[derive(Default)]
-struct Lines {
+pub struct EventLines {
     /// The line that has not ended yet.
     line: Vec<u8>,
     /// The data of the event that has not ended yet.
@@ -32,7 +32,7 @@ impl EventStream {
         Self {
             response,
             max_bytes,
-            lines: Lines::default(),
+            lines: EventLines::default(),
         }
     }
 
@@ -42,7 +42,7 @@ impl EventStream {
     /// Where the stream breaks off, or an event is too large.
     pub(in crate::tools) async fn next(&mut self) -> Result<Option<Vec<u8>>, CallError> {
         loop {
-            if let Some(data) = self.lines.ended.pop_front() {
+            if let Some(data) = self.lines.next() {
                 return Ok(Some(data));
             }
             let Some(piece) = piece(&mut self.response).await? else {
@@ -55,9 +55,19 @@ impl EventStream {
     }
 }
 
-impl Lines {
+impl EventLines {
+    /// The data of the next event that has ended.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "more may end behind the last one"
+    )]
+    pub fn next(&mut self) -> Option<Vec<u8>> {
+        self.ended.pop_front()
+    }
+
     /// Takes the bytes that come next; false where an event is larger than that.
-    fn add(&mut self, mut bytes: &[u8], max_bytes: usize) -> bool {
+    #[must_use]
+    pub fn add(&mut self, mut bytes: &[u8], max_bytes: usize) -> bool {
         while let Some((&first, rest)) = bytes.split_first() {
             if std::mem::take(&mut self.after_return) && first == b'\n' {
                 bytes = rest;
@@ -107,7 +117,7 @@ mod tests {
 
     /// The events of a text that comes in pieces of this size.
     fn events(text: &str, size: usize) -> Vec<String> {
-        let mut lines = Lines::default();
+        let mut lines = EventLines::default();
         for piece in text.as_bytes().chunks(size) {
             assert!(lines.add(piece, 64));
         }
@@ -140,7 +150,7 @@ mod tests {
     #[test]
     fn an_event_has_an_end_to_its_size() {
         for endless in ["data: ", "data: x\n", "x"] {
-            let mut lines = Lines::default();
+            let mut lines = EventLines::default();
             let taken = (0..100)
                 .take_while(|_| lines.add(endless.as_bytes(), 64))
                 .count();
@@ -149,7 +159,7 @@ mod tests {
                 "{endless:?}: {taken}"
             );
         }
-        let mut lines = Lines::default();
+        let mut lines = EventLines::default();
         assert!((0..100).all(|_| lines.add(b"data: x\n\n: ping\n\n", 64)));
         assert_eq!(lines.ended.len(), 100);
     }

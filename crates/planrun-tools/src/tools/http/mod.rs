@@ -15,9 +15,10 @@ pub(in crate::tools) use answer::{same_host, told};
 pub(in crate::tools) use client::{CONNECT_TIMEOUT, MAX_REDIRECTS, body, build, shown};
 pub use client::{HttpClient, HttpRequest, HttpResponse, Limits};
 pub use content::{Content, value};
+pub use event_stream::EventLines;
 pub(in crate::tools) use event_stream::EventStream;
 pub use fetch::{Fetch, fetch_signature};
-pub use status::failure;
+pub use status::{failure, retry_after};
 
 /// A response body above this many bytes is refused unless a call says otherwise.
 pub const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;

@@ -43,8 +43,9 @@ pub fn failure(
     })
 }
 
-/// The wait that `Retry-After` asks for, in seconds or until a date.
-fn retry_after(headers: &HeaderMap, now: i128) -> Option<Duration> {
+/// The wait that `Retry-After` asks for, in seconds or until a date, at most a day. `now` is the wall clock in nanoseconds.
+#[must_use]
+pub fn retry_after(headers: &HeaderMap, now: i128) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = if let Ok(seconds) = text.parse::<u64>() {
         Duration::from_secs(seconds)

@@ -19,7 +19,7 @@ use super::{Access, Api, CalledAt, Operation, read_api};
 use crate::contract::arguments_type;
 use crate::host::RealHost;
 use crate::tools::http::MAX_BODY_BYTES;
-use crate::tools::{Callee, Catalog, ProjectLimit, Request};
+use crate::tools::{Catalog, ProjectLimit, Request};
 
 const SHOP: &str = include_str!("shop.yaml");
 
@@ -209,7 +209,7 @@ async fn call(catalog: &Catalog, name: &str, arguments: Json) -> Result<Value, C
     let arguments = decode(&arguments, &arguments_type(&tool.signature)).unwrap();
     let request = Request {
         path: "step".into(),
-        callee: Callee::Tool(tool.signature.clone()),
+        signature: tool.signature.clone(),
         arguments,
         idempotency_key: "key-1".into(),
         handle: None,

@@ -504,7 +504,7 @@ impl Oracle<'_> {
                 self.expect(&path, "wait", "", takes);
                 Ok(Value::Null)
             }
-            StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Input(_) | StepKind::Damaged => {
+            StepKind::Input(_) | StepKind::Damaged => {
                 unreachable!("no generated plan has one")
             }
         }

@@ -1,4 +1,6 @@
-//! `planrun mock`: answers for app tools and for documents of `OpenAPI` over HTTP until it is stopped.
+//! `planrun mock`: answers for app tools and for documents of `OpenAPI`, or for a model, over HTTP until it is stopped.
+
+mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -36,6 +38,9 @@ pub struct Mock {
 /// # Errors
 /// When there is nothing to serve, or it cannot be served.
 pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
+    if let Some(super::arguments::MockKind::Model(arguments)) = &arguments.kind {
+        return model::command(arguments);
+    }
     let mock = Mock {
         apps: arguments.apps.clone(),
         documents: arguments
@@ -80,27 +85,46 @@ pub fn run(
         failures: mock.failures.clone(),
         apis: documents,
     };
+    serve(async {
+        let server = MockServer::start(&apps, options, host.clone())
+            .await
+            .map_err(|error| error.to_string())?;
+        let warning = "can call the mock, make its tools fail and read what was sent to it";
+        announce((server.address(), warning), &told, out, report)?;
+        let ended = stopped().await;
+        server.shutdown().await;
+        ended
+    })
+}
+
+/// Waits for a server to end, in a runtime of its own.
+fn serve(server: impl Future<Output = Result<(), String>>) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| format!("the server cannot start: {error}"))?;
-    runtime.block_on(async {
-        let server = MockServer::start(&apps, options, host.clone())
-            .await
-            .map_err(|error| error.to_string())?;
-        written(writeln!(out, "http://{}", server.address()).and_then(|()| out.flush()))
-            .map_err(|no| no.to_string())?;
-        let address = server.address().ip();
-        if !address.is_loopback() {
-            let warning = "warning: whoever reaches this machine at {} can call the mock, make its tools fail and read what was sent to it";
-            let _ = writeln!(report, "{}", warning.replace("{}", &address.to_string()));
-        }
-        let _ = writeln!(report, "answering for {told}; stop with Ctrl-C");
-        let ended = stopped().await;
-        server.shutdown().await;
-        ended.map_err(|error| format!("the server cannot wait to be stopped: {error}"))
-    })
+    runtime.block_on(server)
+}
+
+/// Tells where a server listens, in the first line of `out`, and for what; and what others can do where they can reach it.
+fn announce(
+    (address, warning): (SocketAddr, &str),
+    told: &str,
+    out: &mut dyn Write,
+    report: &mut dyn Write,
+) -> Result<(), String> {
+    written(writeln!(out, "http://{address}").and_then(|()| out.flush()))
+        .map_err(|no| no.to_string())?;
+    let address = address.ip();
+    if !address.is_loopback() {
+        let _ = writeln!(
+            report,
+            "warning: whoever reaches this machine at {address} {warning}"
+        );
+    }
+    let _ = writeln!(report, "answering for {told}; stop with Ctrl-C");
+    Ok(())
 }
 
 fn read_apps(path: &Path, host: &dyn Host, report: &mut dyn Write) -> Result<Vec<App>, String> {
@@ -169,12 +193,17 @@ fn names(apps: &[App], documents: &[Api]) -> String {
 }
 
 /// Returns when somebody wants the server to end.
-async fn stopped() -> io::Result<()> {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminate.recv() => Ok(()),
-    }
+async fn stopped() -> Result<(), String> {
+    let ended = async {
+        let mut terminate =
+            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            _ = terminate.recv() => Ok(()),
+        }
+    };
+    let ended: io::Result<()> = ended.await;
+    ended.map_err(|error| format!("the server cannot wait to be stopped: {error}"))
 }
 
 #[cfg(test)]

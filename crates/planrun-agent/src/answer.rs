@@ -1,0 +1,98 @@
+//! The plan in what a model says: in a fence, as a field of JSON, or all of it.
+
+use serde_json::Value as Json;
+
+/// What begins or ends a fence.
+const FENCE: &str = "```";
+/// The words of which one stands in every plan.
+const WORDS: [&str; 4] = ["step", "reply", "plan", "let"];
+
+/// The text of the plan in an answer: what the last fence holds that may be a plan, the field `plan` of an object, or the
+/// whole where it begins as plans do. `None` where the answer has none.
+#[must_use]
+pub fn plan_text(answer: &str) -> Option<String> {
+    let answer = answer.trim();
+    if let Some(plan) = field(answer) {
+        return Some(plan);
+    }
+    let fenced = fences(answer).into_iter().rev();
+    let mut candidates = fenced.map(|text| field(text).unwrap_or_else(|| text.to_owned()));
+    if let Some(plan) = candidates.find(|text| may_be_plan(text)) {
+        return Some(plan);
+    }
+    begins_as_plan(answer).then(|| answer.to_owned())
+}
+
+/// The plan of an object such as `{"plan": "…"}`, or the object itself where it is a plan in its JSON form.
+fn field(text: &str) -> Option<String> {
+    let json: Json = serde_json::from_str(text).ok()?;
+    match json.get("plan") {
+        Some(Json::String(plan)) => Some(plan.clone()),
+        _ => json.get("items").map(|_| text.to_owned()),
+    }
+}
+
+/// What stands in fences, in order; one that is not closed goes to the end, as where an answer was cut.
+fn fences(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once(FENCE) {
+        let (inner, left) = after.split_once(FENCE).unwrap_or((after, ""));
+        // The word behind the fence names a language.
+        let first = inner.split_inclusive('\n').next().unwrap_or_default();
+        let is_word = first.ends_with('\n') && !first.trim().contains(char::is_whitespace);
+        found.push(
+            if is_word {
+                inner.get(first.len()..).unwrap_or(inner)
+            } else {
+                inner
+            }
+            .trim(),
+        );
+        rest = left;
+    }
+    found
+}
+
+fn may_be_plan(text: &str) -> bool {
+    let mut words = text.split(|found: char| !found.is_alphanumeric() && found != '_');
+    words.any(|word| WORDS.contains(&word))
+        || serde_json::from_str::<Json>(text).is_ok_and(|json| json.get("items").is_some())
+}
+
+fn begins_as_plan(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    first.starts_with("//") || ["use", "type", "tool"].contains(&first) || WORDS.contains(&first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = "step t = desk.get(id: 1)\nreply t.state";
+
+    #[test]
+    fn s1_6_and_s0_10_plans_are_found_where_models_put_them() {
+        let quoted = serde_json::json!({ "plan": PLAN }).to_string();
+        for answer in [
+            PLAN.to_owned(),
+            format!("```plan\n{PLAN}\n```"),
+            format!("```\n{PLAN}\n```"),
+            format!("Sure. First I look.\n\n```planrun\n{PLAN}\n```\nShall I?"),
+            format!("A draft:\n```\nstep x = 1\n```\nBetter:\n```\n{PLAN}\n```"),
+            format!("```plan\n{PLAN}\n"),
+            quoted.clone(),
+            format!("```json\n{quoted}\n```"),
+            format!("```\n{PLAN}\n```\nRun it with\n```sh\nplanrun run\n```"),
+        ] {
+            assert_eq!(plan_text(&answer).as_deref(), Some(PLAN), "{answer}");
+        }
+    }
+
+    #[test]
+    fn an_answer_without_a_plan_has_none() {
+        for answer in ["", "I cannot do that.", "```sh\nls\n```", "{\"answer\": 1}"] {
+            assert_eq!(plan_text(answer), None, "{answer}");
+        }
+    }
+}

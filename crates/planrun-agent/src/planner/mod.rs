@@ -1,0 +1,275 @@
+//! The planner: a conversation with a model that ends in a plan without errors, or in why there is none.
+
+mod prompt;
+mod round;
+
+use std::sync::Arc;
+
+use planrun_lang::diag::render::FileReport;
+use planrun_models::model::{Message, Model, ModelError, Part, Request, Turn, Usage, next};
+use planrun_runs::runs::{CheckedPlan, Error, Planrun};
+use planrun_serve::discovery::Index;
+
+use crate::answer::plan_text;
+use crate::profile::Profile;
+use round::{Progress, Round, check};
+
+/// How often a model may hand in a plan that has errors.
+pub const DEFAULT_ROUNDS: usize = 6;
+/// How often it may look tools up for one request.
+const MAX_LOOKUPS: usize = 16;
+/// How often it may answer without a plan.
+const MAX_WITHOUT_PLAN: usize = 1;
+/// Bytes of an answer without a plan that are told.
+const MAX_TOLD: usize = 2_000;
+
+/// What a request may take.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How often a plan that has errors goes back.
+    pub rounds: usize,
+    /// The most steps that a run of the plan may execute, where that is limited.
+    pub max_steps: Option<u64>,
+    pub profile: Profile,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            rounds: DEFAULT_ROUNDS,
+            max_steps: None,
+            profile: Profile::default(),
+        }
+    }
+}
+
+/// What happens while a plan is made, for whoever looks on.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// The model is asked, for the n-th time.
+    Asked(usize),
+    /// It thinks or writes.
+    Said(&'a Part),
+    /// It looks something up.
+    LookedUp { tool: &'a str, arguments: &'a str },
+    /// It has handed in a plan.
+    Plan(&'a str),
+    /// What is wrong with it, as the model is told it.
+    Findings(&'a str),
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    #[error("the model gave no answer: {0}")]
+    Model(#[from] ModelError),
+    #[error(transparent)]
+    Project(Box<Error>),
+    /// What it said in place of a plan, cut.
+    #[error("the model wrote no plan, but: {0}")]
+    NoPlan(String),
+    /// The last plan, and what is still wrong with it.
+    #[error("the model's plan still has errors after {rounds} rounds")]
+    Errors {
+        rounds: usize,
+        text: String,
+        reports: Vec<FileReport>,
+    },
+    #[error("the model's plan wants inputs, which nobody gives")]
+    Inputs,
+    #[error("the model has looked tools up {MAX_LOOKUPS} times and written no plan")]
+    Lookups,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Project(Box::new(error))
+    }
+}
+
+/// A plan without errors.
+pub struct Planned {
+    pub text: String,
+    pub plan: CheckedPlan,
+    /// How often the model was asked for it.
+    pub turns: usize,
+}
+
+/// A conversation with a model about one request.
+pub struct Planner<'a> {
+    planrun: Planrun,
+    model: &'a dyn Model,
+    index: Arc<Index>,
+    options: Options,
+    request: Request,
+    watch: &'a mut dyn FnMut(Event<'_>),
+    turns: usize,
+    usage: Usage,
+}
+
+impl<'a> Planner<'a> {
+    /// A planner for the plans of a project, which are confined. Nothing is asked yet.
+    ///
+    /// # Errors
+    /// Where the project cannot be used.
+    pub fn new(
+        planrun: Planrun,
+        model: &'a dyn Model,
+        options: Options,
+        watch: &'a mut dyn FnMut(Event<'_>),
+    ) -> Result<Self, Error> {
+        let planrun = planrun.confined();
+        let tools: Vec<_> = planrun
+            .workspace()?
+            .catalog(None)
+            .signatures()
+            .cloned()
+            .collect();
+        Ok(Self {
+            planrun,
+            model,
+            index: Arc::new(Index::new(tools, [])),
+            options,
+            request: Request {
+                tools: prompt::lookups(),
+                ..Request::default()
+            },
+            watch,
+            turns: 0,
+            usage: Usage::default(),
+        })
+    }
+
+    /// The project, as plans of models see it.
+    #[must_use]
+    pub fn planrun(&self) -> &Planrun {
+        &self.planrun
+    }
+
+    /// What all turns so far have used.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// A plan for a request in plain words.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn plan(&mut self, request: &str) -> Result<Planned, Refusal> {
+        let system = prompt::system(&self.options, &self.index, request);
+        self.request.messages = vec![
+            Message::System { text: system },
+            Message::User {
+                text: request.to_owned(),
+            },
+        ];
+        self.write().await
+    }
+
+    /// A plan for what a failed run has left undone, from the report of its failure. What it completed stays.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn repair(&mut self, report: &str) -> Result<Planned, Refusal> {
+        let text = prompt::after_failure(report);
+        self.request.messages.push(Message::User { text });
+        self.write().await
+    }
+
+    /// Rounds with the model until a plan has no errors.
+    async fn write(&mut self) -> Result<Planned, Refusal> {
+        let (mut lookups, mut without) = (0, 0);
+        let mut progress = Progress::new(self.options.rounds);
+        loop {
+            let turn = self.turn().await?;
+            if !turn.calls.is_empty() {
+                lookups += turn.calls.len();
+                if lookups > MAX_LOOKUPS {
+                    return Err(Refusal::Lookups);
+                }
+                self.look_up(&turn);
+                continue;
+            }
+            let Some(text) = plan_text(&turn.text) else {
+                if without == MAX_WITHOUT_PLAN {
+                    let end = turn.text.floor_char_boundary(MAX_TOLD);
+                    let told = turn.text.get(..end).unwrap_or_default();
+                    return Err(Refusal::NoPlan(told.to_owned()));
+                }
+                without += 1;
+                self.say(prompt::WITHOUT_PLAN.to_owned());
+                continue;
+            };
+            (self.watch)(Event::Plan(&text));
+            let reports = match check(&self.planrun, &text)? {
+                Round::Clean(_, plan) if plan.plan.parameters.iter().any(|one| one.required) => {
+                    if without == MAX_WITHOUT_PLAN {
+                        return Err(Refusal::Inputs);
+                    }
+                    without += 1;
+                    self.say(prompt::WITH_INPUTS.to_owned());
+                    continue;
+                }
+                Round::Clean(text, plan) => {
+                    let turns = self.turns;
+                    return Ok(Planned {
+                        text,
+                        plan: *plan,
+                        turns,
+                    });
+                }
+                Round::Errors(reports) => reports,
+            };
+            let Some(told) = progress.findings(&reports) else {
+                return Err(Refusal::Errors {
+                    rounds: progress.rounds(),
+                    text,
+                    reports,
+                });
+            };
+            (self.watch)(Event::Findings(&told));
+            self.say(prompt::with_findings(&told));
+        }
+    }
+
+    /// What the model says next; it becomes part of the conversation.
+    async fn turn(&mut self) -> Result<Turn, ModelError> {
+        self.turns += 1;
+        (self.watch)(Event::Asked(self.turns));
+        let mut parts = self.model.answer(self.request.clone());
+        let mut turn = Turn::default();
+        while let Some(part) = next(&mut parts).await {
+            let part = part?;
+            (self.watch)(Event::Said(&part));
+            turn.add(part);
+        }
+        if let Some(used) = turn.usage {
+            self.usage.input += used.input;
+            self.usage.output += used.output;
+            self.usage.cached += used.cached;
+        }
+        self.request.messages.push(turn.clone().into_message());
+        Ok(turn)
+    }
+
+    fn say(&mut self, text: String) {
+        self.request.messages.push(Message::User { text });
+    }
+
+    /// Answers what the model wants to know of tools.
+    fn look_up(&mut self, turn: &Turn) {
+        for call in &turn.calls {
+            let (tool, arguments) = (&*call.name, &*call.arguments);
+            (self.watch)(Event::LookedUp { tool, arguments });
+            let answer = prompt::look_up(&self.index, call);
+            let is_error = answer.is_err();
+            self.request.messages.push(Message::Tool {
+                call: call.id.clone(),
+                name: call.name.clone(),
+                text: answer.unwrap_or_else(|why| why),
+                is_error,
+            });
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! One round: a plan is checked, what is certain is mended, and what is left goes back.
+
+use std::collections::BTreeSet;
+
+use planrun_lang::diag::fix::{Caution, mend};
+use planrun_lang::diag::render::FileReport;
+use planrun_lang::diag::{Code, Diagnostic};
+use planrun_runs::runs::{CheckedPlan, Error, PlanText, Planrun};
+use planrun_serve::report;
+
+/// Pages of codes that go back with findings that do not become fewer.
+const MAX_PAGES: usize = 3;
+
+/// What came of a plan.
+pub(super) enum Round {
+    /// The text, mended where that changes no run, and its plan.
+    Clean(String, Box<CheckedPlan>),
+    Errors(Vec<FileReport>),
+}
+
+/// Checks a text, after the fixes that change the outcome of no run.
+pub(super) fn check(planrun: &Planrun, text: &str) -> Result<Round, Error> {
+    let folder = planrun.location().folder.clone();
+    let source = match PlanText::handed_in(&folder, text) {
+        PlanText::Text(source) => source,
+        PlanText::Broken(report) => return Ok(Round::Errors(vec![report])),
+    };
+    let found = |source: planrun_lang::source::SourceFile| -> Result<Vec<FileReport>, Error> {
+        Ok(planrun.check(PlanText::Text(source))?.reports())
+    };
+    let first = found(source.clone())?;
+    if first.iter().any(has_error) {
+        let own: Vec<Diagnostic> = of_file(&first, source.name());
+        let mended = mend(&source, own, Caution::Safe, |source| {
+            found(source.clone())
+                .map_or_else(|_| Vec::new(), |reports| of_file(&reports, source.name()))
+        });
+        if mended.applied > 0 && *mended.text != *source.text() {
+            return checked(planrun, &mended.text);
+        }
+        return Ok(Round::Errors(first));
+    }
+    checked(planrun, source.text())
+}
+
+fn checked(planrun: &Planrun, text: &str) -> Result<Round, Error> {
+    let folder = planrun.location().folder.clone();
+    let plan = planrun
+        .check(PlanText::handed_in(&folder, text))?
+        .plan(None);
+    let plan = plan.and_then(|plan| plan.ready(true).map(|()| plan));
+    match plan {
+        Ok(plan) => Ok(Round::Clean(text.to_owned(), Box::new(plan))),
+        Err(Error::Findings(reports)) => Ok(Round::Errors(reports)),
+        Err(Error::Obstacles(report) | Error::NotYet(report)) => Ok(Round::Errors(vec![*report])),
+        Err(error) => Err(error),
+    }
+}
+
+fn has_error(report: &FileReport) -> bool {
+    report.diagnostics.iter().any(Diagnostic::is_error)
+}
+
+fn of_file(reports: &[FileReport], name: &str) -> Vec<Diagnostic> {
+    let own = reports.iter().filter(|report| report.source.name() == name);
+    own.flat_map(|report| report.diagnostics.iter().cloned())
+        .collect()
+}
+
+/// Whether rounds lead somewhere.
+pub(super) struct Progress {
+    left: usize,
+    rounds: usize,
+    fewest: Option<usize>,
+    /// Whether the pages were told already.
+    told_pages: bool,
+}
+
+impl Progress {
+    pub(super) fn new(rounds: usize) -> Self {
+        Self {
+            left: rounds,
+            rounds: 0,
+            fewest: None,
+            told_pages: false,
+        }
+    }
+
+    /// How many rounds there were.
+    pub(super) fn rounds(&self) -> usize {
+        self.rounds
+    }
+
+    /// What the model is told of the errors in its plan: the findings, and the pages of their codes where they do not become
+    /// fewer. `None` where it does not go on: the rounds are over, or the pages have not helped either.
+    pub(super) fn findings(&mut self, reports: &[FileReport]) -> Option<String> {
+        self.rounds += 1;
+        let errors = reports.iter().flat_map(|report| &report.diagnostics);
+        let errors: Vec<&Diagnostic> = errors.filter(|found| found.is_error()).collect();
+        self.left = self.left.checked_sub(1).filter(|left| *left > 0)?;
+        let shrinks = self.fewest.is_none_or(|fewest| errors.len() < fewest);
+        self.fewest = Some(
+            self.fewest
+                .map_or(errors.len(), |fewest| fewest.min(errors.len())),
+        );
+        let mut told = report::findings(reports);
+        if !shrinks {
+            if self.told_pages {
+                return None;
+            }
+            self.told_pages = true;
+            let codes: BTreeSet<&'static str> =
+                errors.iter().map(|found| found.code.name).collect();
+            let pages = errors.iter().map(|found| found.code).filter({
+                let mut codes = codes;
+                move |code| codes.remove(code.name)
+            });
+            for page in pages.take(MAX_PAGES).map(page) {
+                told.push('\n');
+                told.push_str(&page);
+            }
+        }
+        Some(told)
+    }
+}
+
+/// The page of a code, as `planrun explain` gives it.
+fn page(code: &'static Code) -> String {
+    format!("About {}:\n{}", code.name, code.page.trim())
+}

@@ -1,0 +1,146 @@
+//! Profiles: whom a model plays, and how it speaks.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+/// Whom a model plays. Everything has a default, so that a profile says only what is special.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Profile {
+    pub name: String,
+    pub role: String,
+    pub goals: Vec<String>,
+    /// What it is typically asked for.
+    pub tasks: Vec<String>,
+    pub backstory: String,
+    /// The language of its replies, such as `zh`; empty for that of the request.
+    pub language: String,
+    pub tone: String,
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Self {
+            name: "Planner".to_owned(),
+            role: "general assistant".to_owned(),
+            goals: Vec::new(),
+            tasks: Vec::new(),
+            backstory: String::new(),
+            language: String::new(),
+            tone: "concise".to_owned(),
+        }
+    }
+}
+
+/// What a request says of the profile for itself alone: what is missing stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Overrides {
+    pub name: Option<String>,
+    pub role: Option<String>,
+    pub goals: Option<Vec<String>>,
+    pub tasks: Option<Vec<String>>,
+    pub backstory: Option<String>,
+    pub language: Option<String>,
+    pub tone: Option<String>,
+}
+
+/// A profile that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ProfileError(#[from] serde_yaml::Error);
+
+impl Profile {
+    /// A profile from YAML or JSON. An empty text is the default.
+    ///
+    /// # Errors
+    /// A key that profiles do not have, or a value of another type, with its place.
+    pub fn read(text: &str) -> Result<Self, ProfileError> {
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        Ok(serde_yaml::from_str(text)?)
+    }
+
+    /// The profile of one request; this one stays as it is.
+    #[must_use]
+    pub fn merged(&self, overrides: Overrides) -> Self {
+        let own = self.clone();
+        Self {
+            name: overrides.name.unwrap_or(own.name),
+            role: overrides.role.unwrap_or(own.role),
+            goals: overrides.goals.unwrap_or(own.goals),
+            tasks: overrides.tasks.unwrap_or(own.tasks),
+            backstory: overrides.backstory.unwrap_or(own.backstory),
+            language: overrides.language.unwrap_or(own.language),
+            tone: overrides.tone.unwrap_or(own.tone),
+        }
+    }
+
+    /// The profile as a model is told it.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let mut text = format!("You are {}, {}. Tone: {}.", self.name, self.role, self.tone);
+        if !self.language.is_empty() {
+            let _ = write!(
+                text,
+                " Texts for people are in this language: {}.",
+                self.language
+            );
+        }
+        if !self.backstory.is_empty() {
+            let _ = write!(text, "\n{}", self.backstory);
+        }
+        for (title, entries) in [("Goals", &self.goals), ("Typical tasks", &self.tasks)] {
+            if !entries.is_empty() {
+                let _ = write!(text, "\n{title}:\n- {}", entries.join("\n- "));
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s1_10_a_profile_goes_to_yaml_and_back_and_has_defaults() {
+        let own = Profile::read("name: 小红\ngoals: [answer]\nlanguage: zh\n").unwrap();
+        assert_eq!(
+            (&*own.name, &*own.role, &*own.tone),
+            ("小红", "general assistant", "concise")
+        );
+        let written = serde_json::to_string(&own).unwrap();
+        assert_eq!(Profile::read(&written).unwrap(), own);
+        assert_eq!(Profile::read(" \n").unwrap(), Profile::default());
+        assert_eq!(Profile::read("{}").unwrap(), Profile::default());
+    }
+
+    #[test]
+    fn s1_10_keys_that_profiles_do_not_have_are_told() {
+        let told = Profile::read("persona: x\n").unwrap_err().to_string();
+        assert!(
+            told.contains("persona") && told.contains("backstory"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn s1_10_merging_changes_only_what_is_said_and_not_the_profile() {
+        let own = Profile::default();
+        let merged = own.merged(Overrides {
+            tone: Some("warm".to_owned()),
+            ..Overrides::default()
+        });
+        assert_eq!((&*merged.tone, merged.name), ("warm", own.name.clone()));
+        assert_eq!(own, Profile::default());
+    }
+
+    #[test]
+    fn what_is_empty_is_not_told() {
+        let told = Profile::default().told();
+        assert_eq!(told, "You are Planner, general assistant. Tone: concise.");
+    }
+}

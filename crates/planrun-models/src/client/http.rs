@@ -1,0 +1,258 @@
+//! The model behind an API: requests, retries and limits of time.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_lang::secrets::Redactor;
+use planrun_tools::host::Host;
+use planrun_tools::project::{ModelSettings, Price};
+use planrun_tools::tools::ProjectLimit;
+use planrun_tools::tools::http::{HttpClient, HttpRequest};
+use reqwest::Method;
+use reqwest::header::{self, HeaderMap, HeaderValue};
+use url::Url;
+
+use super::attempt::Attempt;
+use super::patience::Limits;
+use crate::model::{ErrorKind, Model, ModelError, PartSender, Parts, Request, produce};
+use crate::wire::{self, Addressee};
+
+/// For the whole of an answer, unless its model says otherwise.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
+/// Until an answer begins.
+pub const DEFAULT_FIRST_TOKEN: Duration = Duration::from_mins(2);
+/// Until an answer that has begun goes on.
+pub const DEFAULT_BETWEEN_TOKENS: Duration = Duration::from_mins(1);
+/// How often a request is tried again.
+pub const DEFAULT_RETRIES: u32 = 2;
+/// No wait before another try is longer. A server that asks for more has its request failed, and is asked no more.
+pub const MAX_WAIT: Duration = Duration::from_mins(1);
+
+/// The wait before the first retry, which doubles for each one behind it.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// As far as it doubles.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
+
+/// A model behind an API over HTTP. Clones share its connections.
+#[derive(Clone)]
+pub struct HttpModel {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    settings: ModelSettings,
+    endpoint: Url,
+    headers: HeaderMap,
+    client: HttpClient,
+    host: Arc<dyn Host>,
+    secrets: Redactor,
+}
+
+impl fmt::Debug for HttpModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HttpModel").field(&self.who()).finish()
+    }
+}
+
+impl HttpModel {
+    /// The model of these settings, with this key, as far as the project lets it be reached. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The key cannot be sent, or the server may not be reached.
+    pub fn new(
+        settings: ModelSettings,
+        key: Option<&str>,
+        host: Arc<dyn Host>,
+        limit: &ProjectLimit,
+    ) -> Result<Self, ModelError> {
+        let endpoint = wire::endpoint(settings.api, &settings.base_url);
+        let mut secrets = Redactor::default();
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+        if let Some(key) = key {
+            secrets.add(key);
+            let value = HeaderValue::from_str(&format!("Bearer {key}"));
+            let mut value = value.map_err(|_| {
+                let message = "its key has characters that no header can have";
+                of(
+                    &settings,
+                    ModelError::new(ErrorKind::Authentication, message),
+                )
+            })?;
+            value.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, value);
+        }
+        limit
+            .url(&endpoint)
+            .map_err(|why| of(&settings, ModelError::new(ErrorKind::Denied, why)))?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                settings,
+                endpoint,
+                headers,
+                client: limit.client(),
+                host,
+                secrets,
+            }),
+        })
+    }
+
+    /// The name that the project gives it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared.settings.name
+    }
+
+    /// What its tokens cost, where the project says it.
+    #[must_use]
+    pub fn price(&self) -> Option<&Price> {
+        self.shared.settings.price.as_ref()
+    }
+
+    /// What is sent to its server, and must not come back from it.
+    #[must_use]
+    pub fn secrets(&self) -> &Redactor {
+        &self.shared.secrets
+    }
+
+    fn who(&self) -> String {
+        who(&self.shared.settings)
+    }
+}
+
+impl Model for HttpModel {
+    fn answer(&self, request: Request) -> Parts {
+        let shared = Arc::clone(&self.shared);
+        produce(move |sender| async move {
+            let limit = shared.settings.timeout.unwrap_or(DEFAULT_TIMEOUT);
+            let answered = tokio::time::timeout(limit, shared.answer(request, sender)).await;
+            let answered = answered.unwrap_or_else(|_| {
+                let message = format!("its answer took longer than {limit:?} (`timeout`)");
+                Err(ModelError::new(ErrorKind::Timeout, message))
+            });
+            answered.map_err(|error| {
+                let error = of(&shared.settings, error);
+                let message = shared.secrets.text(&error.message).into_owned();
+                ModelError { message, ..error }
+            })
+        })
+    }
+}
+
+impl Shared {
+    async fn answer(&self, mut request: Request, mut sender: PartSender) -> Result<(), ModelError> {
+        let settings = &self.settings;
+        request.temperature = request.temperature.or(settings.temperature);
+        request.max_tokens = request.max_tokens.or(settings.max_tokens);
+        let addressee = Addressee {
+            model: &settings.model,
+            endpoint: &self.endpoint,
+        };
+        let body = wire::body(settings.api, addressee, &request).to_string();
+        let attempt = Attempt {
+            client: &self.client,
+            host: &*self.host,
+            api: settings.api,
+            limits: Limits {
+                first_token: settings.first_token.unwrap_or(DEFAULT_FIRST_TOKEN),
+                between_tokens: settings.between_tokens.unwrap_or(DEFAULT_BETWEEN_TOKENS),
+            },
+        };
+        let retries = settings.retries.unwrap_or(DEFAULT_RETRIES);
+        for retry in 0.. {
+            let request = HttpRequest {
+                method: Method::POST,
+                url: self.endpoint.clone(),
+                headers: self.headers.clone(),
+                body: Some(body.clone().into_bytes()),
+            };
+            let Err(error) = attempt.run(request, &mut sender).await else {
+                return Ok(());
+            };
+            let wait = wait(retry, error.retry_after, &*self.host);
+            if retry >= retries || sender.has_sent() || !is_tried_again(&error) || wait > MAX_WAIT {
+                return Err(error);
+            }
+            tokio::time::sleep(wait).await;
+        }
+        Ok(())
+    }
+}
+
+/// How long to wait before another try: what the server asks for, or a time that doubles; never the same for everybody.
+fn wait(retry: u32, asked: Option<Duration>, host: &dyn Host) -> Duration {
+    let jitter = |most: Duration| {
+        let most = u64::try_from(most.as_millis()).unwrap_or(u64::MAX - 1);
+        Duration::from_millis(host.random() % (most + 1))
+    };
+    if let Some(asked) = asked {
+        return asked.saturating_add(jitter(FIRST_WAIT));
+    }
+    let backoff = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(retry));
+    let half = backoff.min(LONGEST_BACKOFF) / 2;
+    half + jitter(half)
+}
+
+/// A request that ran out of time may still be worked on, so that is for whoever asks to decide.
+fn is_tried_again(error: &ModelError) -> bool {
+    match error.kind {
+        ErrorKind::RateLimited | ErrorKind::Unavailable | ErrorKind::Network => true,
+        ErrorKind::Timeout
+        | ErrorKind::Authentication
+        | ErrorKind::Authorization
+        | ErrorKind::Quota
+        | ErrorKind::InvalidRequest
+        | ErrorKind::TooLong
+        | ErrorKind::Protocol
+        | ErrorKind::Denied
+        | ErrorKind::Internal => false,
+    }
+}
+
+fn who(settings: &ModelSettings) -> String {
+    let url = &settings.base_url;
+    let host = url.host_str().unwrap_or_default();
+    let port = url
+        .port()
+        .map_or_else(String::new, |port| format!(":{port}"));
+    format!(
+        "the model `{}` ({} at {host}{port})",
+        settings.name, settings.model
+    )
+}
+
+/// The failure with the model that it is one of.
+fn of(settings: &ModelSettings, mut error: ModelError) -> ModelError {
+    error.message = format!("{}: {}", who(settings), error.message);
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use planrun_tools::host::MemoryHost;
+
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_a_bound_and_differ() {
+        let host = MemoryHost::new(7);
+        let mut seen = std::collections::BTreeSet::new();
+        for retry in 0..40 {
+            let full = FIRST_WAIT * 2_u32.pow(retry.min(4));
+            let waited = wait(retry, None, &host);
+            assert!(waited >= full / 2 && waited <= full, "{retry}: {waited:?}");
+            seen.insert(waited);
+        }
+        assert!(seen.len() > 30, "{seen:?}");
+        let asked = Duration::from_secs(7);
+        let waited = wait(0, Some(asked), &host);
+        assert!(
+            waited >= asked && waited <= asked + FIRST_WAIT,
+            "{waited:?}"
+        );
+    }
+}

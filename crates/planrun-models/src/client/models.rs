@@ -1,0 +1,142 @@
+//! Which model a project asks: one that `planrun.yaml` names, or the one of the environment.
+
+use std::sync::Arc;
+
+use planrun_lang::diag::nearest;
+use planrun_tools::host::Host;
+use planrun_tools::project::{ModelApi, ModelList, ModelSettings, Project};
+use planrun_tools::tools::{Identity, ProjectLimit};
+use url::Url;
+
+use super::HttpModel;
+use crate::model::{ErrorKind, ModelError};
+
+/// The variables that many programs read: they are enough where the project names no model.
+const BASE_URL: &str = "OPENAI_BASE_URL";
+const KEY: &str = "OPENAI_API_KEY";
+const MODEL: &str = "OPENAI_MODEL";
+/// Where the first of them is not set.
+const OPENAI: &str = "https://api.openai.com/v1";
+
+/// The models that a project can ask.
+#[derive(Clone)]
+pub struct Models {
+    list: ModelList,
+    limit: ProjectLimit,
+    host: Arc<dyn Host>,
+}
+
+impl Models {
+    /// Those of a project.
+    #[must_use]
+    pub fn of(project: &Project, host: &Arc<dyn Host>) -> Self {
+        Self {
+            list: project.settings.models.clone(),
+            limit: project.limit(&**host),
+            host: Arc::clone(host),
+        }
+    }
+
+    /// The model of this name, else the project's default or only one. A project that names none asks that of
+    /// `OPENAI_MODEL`, or of this name, at `OPENAI_BASE_URL` with `OPENAI_API_KEY`.
+    ///
+    /// # Errors
+    /// There is no such model, nothing says which, its key is not set, or it may not be reached.
+    pub fn open(&self, name: Option<&str>) -> Result<HttpModel, ModelError> {
+        if self.list.models.is_empty() {
+            return self.of_environment(name);
+        }
+        let settings = self.find(name)?;
+        let key = match &settings.key {
+            None => None,
+            Some(variable) => Some(self.variable(variable).ok_or_else(|| {
+                let message = format!(
+                    "the environment variable {variable} is not set, which holds the key of the model `{}`",
+                    settings.name
+                );
+                ModelError::new(ErrorKind::Authentication, message)
+            })?),
+        };
+        let host = Arc::clone(&self.host);
+        HttpModel::new(settings.clone(), key.as_deref(), host, &self.limit)
+    }
+
+    /// Adds what decides who answers: the servers, and the keys that they get.
+    pub fn identify(&self, identity: &mut Identity) {
+        for model in &self.list.models {
+            let key = model.key.as_ref().and_then(|name| self.variable(name));
+            identity.add_all([&model.base_url.to_string(), &model.model]);
+            identity.add_all(&key);
+        }
+        for name in [BASE_URL, KEY, MODEL] {
+            identity.add_all(&self.variable(name));
+        }
+    }
+
+    fn find(&self, name: Option<&str>) -> Result<&ModelSettings, ModelError> {
+        let names = || self.list.models.iter().map(|model| &*model.name);
+        let listed = || names().collect::<Vec<_>>().join(", ");
+        let wrong = |message| ModelError::new(ErrorKind::InvalidRequest, message);
+        let Some(name) = name.or(self.list.default.as_deref()) else {
+            return match &*self.list.models {
+                [only] => Ok(only),
+                _ => Err(wrong(format!(
+                    "planrun.yaml has several models ({}) and no `default` of them: name one",
+                    listed()
+                ))),
+            };
+        };
+        let found = self.list.models.iter().find(|model| &*model.name == name);
+        found.ok_or_else(|| {
+            let near = nearest(name, names());
+            let meant =
+                near.map_or_else(String::new, |near| format!("; was `{}` meant?", near.name));
+            let listed = listed();
+            wrong(format!(
+                "planrun.yaml has no model `{name}`, but {listed}{meant}"
+            ))
+        })
+    }
+
+    fn of_environment(&self, name: Option<&str>) -> Result<HttpModel, ModelError> {
+        let wrong = |message| ModelError::new(ErrorKind::InvalidRequest, message);
+        let model = name.map(str::to_owned).or_else(|| self.variable(MODEL));
+        let model = model.ok_or_else(|| {
+            wrong(format!(
+                "no model is named: set {MODEL}, or name models under `models` in planrun.yaml"
+            ))
+        })?;
+        let written = self.variable(BASE_URL);
+        let base_url = Url::parse(written.as_deref().unwrap_or(OPENAI)).ok();
+        let base_url = base_url.filter(|url| matches!(url.scheme(), "http" | "https"));
+        // Not its text: somebody may have written credentials into it.
+        let base_url =
+            base_url.ok_or_else(|| wrong(format!("{BASE_URL} is no address of the web")))?;
+        let settings = ModelSettings {
+            name: model.as_str().into(),
+            api: ModelApi::Chat,
+            base_url,
+            model,
+            key: None,
+            temperature: None,
+            max_tokens: None,
+            timeout: None,
+            first_token: None,
+            between_tokens: None,
+            retries: None,
+            price: None,
+        };
+        let key = self.variable(KEY);
+        HttpModel::new(
+            settings,
+            key.as_deref(),
+            Arc::clone(&self.host),
+            &self.limit,
+        )
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        let value = self.host.variable(name)?;
+        Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+    }
+}

@@ -1,0 +1,154 @@
+//! Chat completions as a double plays them.
+
+use serde_json::{Value as Json, json};
+
+use super::played::{Event, fragments, words};
+use super::requests::Asked;
+use super::script::{Answer, Failure};
+use crate::model::Usage;
+
+/// What a request asks.
+pub(super) fn asked(body: &Json) -> Asked {
+    let messages = body.get("messages").and_then(Json::as_array);
+    let messages = messages.map(Vec::as_slice).unwrap_or_default();
+    let role = |message: &Json, role: &str| message.get("role").is_some_and(|own| own == role);
+    let user = messages.iter().rfind(|message| role(message, "user"));
+    let tool = messages.last().filter(|message| role(message, "tool"));
+    Asked {
+        user: user.map(content).unwrap_or_default(),
+        tool: tool.map(content),
+        streams: body.get("stream") == Some(&Json::Bool(true)),
+    }
+}
+
+/// The text of a message, which may come in parts.
+fn content(message: &Json) -> String {
+    match message.get("content") {
+        Some(Json::String(text)) => text.clone(),
+        Some(Json::Array(parts)) => {
+            let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        Some(_) | None => String::new(),
+    }
+}
+
+/// The events of an answer.
+pub(super) fn events(id: &str, answer: &Answer, body: &Json) -> Vec<Event> {
+    let head = |choices: Json| {
+        json!({
+            "id": id,
+            "object": "chat.completion.chunk",
+            "created": 0,
+            "model": model(body),
+            "choices": choices,
+        })
+    };
+    let choice = |delta: Json, reason: Json| {
+        head(json!([{"index": 0, "delta": delta, "finish_reason": reason}]))
+    };
+    let said = |delta: Json| Event::data(&choice(delta, Json::Null)).token();
+    let begin = json!({"role": "assistant", "content": ""});
+    let mut events = vec![Event::data(&choice(begin, Json::Null))];
+    let reasoning = words(&answer.reasoning);
+    events.extend(reasoning.map(|word| said(json!({"reasoning_content": word}))));
+    events.extend(words(&answer.text).map(|word| said(json!({"content": word}))));
+    for (index, call) in answer.calls.iter().enumerate() {
+        let function = json!({"name": call.name, "arguments": ""});
+        let begin =
+            json!({"index": index, "id": call.id, "type": "function", "function": function});
+        events.push(said(json!({"tool_calls": [begin]})));
+        for fragment in fragments(&call.arguments) {
+            let more = json!({"index": index, "function": {"arguments": fragment}});
+            events.push(said(json!({"tool_calls": [more]})));
+        }
+    }
+    if let Some(told) = &answer.failure {
+        events.push(Event::data(&failure(told, 500)));
+        return events;
+    }
+    events.push(Event::data(&choice(json!({}), stop(answer).into())));
+    let asks = body.pointer("/stream_options/include_usage") == Some(&Json::Bool(true));
+    if let Some(used) = answer.usage(body).filter(|_| asks) {
+        let mut last = head(json!([]));
+        last["usage"] = usage(&used);
+        events.push(Event::data(&last));
+    }
+    events.push(Event {
+        text: "data: [DONE]\n\n".to_owned(),
+        is_token: false,
+    });
+    events
+}
+
+/// The answer as one JSON.
+pub(super) fn whole(id: &str, answer: &Answer, body: &Json) -> Json {
+    let calls = answer.calls.iter().map(|call| {
+        let function = json!({"name": call.name, "arguments": call.arguments});
+        json!({"id": call.id, "type": "function", "function": function})
+    });
+    let calls: Vec<Json> = calls.collect();
+    let text = Some(&answer.text).filter(|text| !text.is_empty() || calls.is_empty());
+    let mut message = json!({"role": "assistant", "content": text, "refusal": null});
+    if !calls.is_empty() {
+        message["tool_calls"] = calls.into();
+    }
+    if !answer.reasoning.is_empty() {
+        message["reasoning_content"] = answer.reasoning.as_str().into();
+    }
+    let choice = json!({
+        "index": 0,
+        "message": message,
+        "finish_reason": stop(answer),
+        "logprobs": null,
+    });
+    let mut whole = json!({
+        "id": id,
+        "object": "chat.completion",
+        "created": 0,
+        "model": model(body),
+        "choices": [choice],
+    });
+    if let Some(used) = answer.usage(body) {
+        whole["usage"] = usage(&used);
+    }
+    whole
+}
+
+/// The body of a failure with this status.
+pub(super) fn failure(failure: &Failure, status: u16) -> Json {
+    let kind = match status {
+        401 => "authentication_error",
+        403 => "permission_error",
+        429 => "rate_limit_error",
+        500.. => "server_error",
+        _ => "invalid_request_error",
+    };
+    let message = failure.message.as_deref();
+    let message = message.unwrap_or("the script of this double says so");
+    json!({"error": {"message": message, "type": kind, "param": null, "code": failure.code}})
+}
+
+fn model(body: &Json) -> Json {
+    body.get("model")
+        .cloned()
+        .unwrap_or_else(|| "double".into())
+}
+
+fn stop(answer: &Answer) -> &str {
+    let natural = if answer.calls.is_empty() {
+        "stop"
+    } else {
+        "tool_calls"
+    };
+    answer.stop.as_deref().unwrap_or(natural)
+}
+
+fn usage(usage: &Usage) -> Json {
+    json!({
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.input + usage.output,
+        "prompt_tokens_details": {"cached_tokens": usage.cached},
+    })
+}

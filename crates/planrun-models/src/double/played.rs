@@ -1,0 +1,40 @@
+//! What a double sends, event by event, before it is cut into pieces.
+
+use serde_json::Value as Json;
+
+/// One event of a stream.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    pub text: String,
+    /// Whether the model says something in it.
+    pub is_token: bool,
+}
+
+impl Event {
+    pub(super) fn data(data: &Json) -> Self {
+        Self {
+            text: format!("data: {data}\n\n"),
+            is_token: false,
+        }
+    }
+
+    pub(super) fn token(self) -> Self {
+        Self {
+            is_token: true,
+            ..self
+        }
+    }
+}
+
+/// A text in the pieces in which a model says it.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(char::is_whitespace)
+}
+
+/// Arguments in a few fragments, cut anywhere between two characters.
+pub(super) fn fragments(arguments: &str) -> Vec<String> {
+    let characters: Vec<char> = arguments.chars().collect();
+    let size = characters.len().div_ceil(3).max(1);
+    let fragments = characters.chunks(size);
+    fragments.map(|piece| piece.iter().collect()).collect()
+}

@@ -1,0 +1,453 @@
+//! The script of a double: what it answers to which request.
+
+use std::time::Duration;
+
+use planrun_lang::diag::codes::contracts::CONFIG_KEY;
+use planrun_lang::diag::{Diagnostic, Severity};
+use planrun_lang::source::SourceFile;
+use planrun_lang::yaml::{self, Node};
+use planrun_tools::tools::app::section::Section;
+use serde_json::Value as Json;
+
+use crate::model::{ToolCall, Usage};
+
+/// The keys of a turn.
+const KEYS: [&str; 18] = [
+    "when",
+    "repeat",
+    "text",
+    "json",
+    "reasoning",
+    "calls",
+    "stop",
+    "usage",
+    "status",
+    "retry_after",
+    "error",
+    "code",
+    "raw",
+    "delay",
+    "stall",
+    "cut",
+    "chunks",
+    "stream",
+];
+/// Of them, what an answer says.
+const SAID: [&str; 5] = ["text", "json", "reasoning", "calls", "stop"];
+/// A longer delay is refused.
+const MAX_DELAY: Duration = Duration::from_hours(24);
+/// Larger pieces of a stream are no pieces.
+const MAX_PIECE: u64 = 1 << 20;
+
+/// What a double answers, turn by turn.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    pub(super) turns: Vec<ScriptTurn>,
+}
+
+/// One turn of a script.
+#[derive(Clone, Debug)]
+pub(super) struct ScriptTurn {
+    pub when: When,
+    /// For how many requests; `None` for all.
+    pub repeat: Option<u64>,
+    pub reply: Reply,
+    /// Before anything is answered.
+    pub delay: Duration,
+    pub delivery: Delivery,
+}
+
+/// What a request must say for a turn to be its answer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct When {
+    /// The last message of the user contains this.
+    pub user: Option<String>,
+    /// The last message is the result of a tool and contains this.
+    pub tool: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Reply {
+    Answer(Answer),
+    /// A failure instead of an answer.
+    Status {
+        status: u16,
+        retry_after: Option<String>,
+        failure: Failure,
+    },
+    /// The body of the answer, byte by byte.
+    Raw(String),
+}
+
+/// What a model says in a turn.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Answer {
+    pub reasoning: String,
+    pub text: String,
+    pub calls: Vec<ToolCall>,
+    /// In the word of the API; else what follows from the rest.
+    pub stop: Option<String>,
+    pub usage: ScriptedUsage,
+    /// The answer breaks off with it.
+    pub failure: Option<Failure>,
+    /// Whether a request for a stream gets one.
+    pub stream: bool,
+}
+
+/// What is told of tokens.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum ScriptedUsage {
+    /// About as many as there are.
+    #[default]
+    Estimated,
+    Missing,
+    Exactly(Usage),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Failure {
+    pub message: Option<String>,
+    pub code: Option<String>,
+}
+
+/// How the body of an answer is sent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Delivery {
+    pub chunks: Chunks,
+    /// After so many pieces of what the model says, nothing more comes.
+    pub stall: Option<usize>,
+    /// After so many bytes the connection breaks off.
+    pub cut: Option<usize>,
+}
+
+/// How the bytes of a body are cut.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Chunks {
+    /// Event by event.
+    #[default]
+    Events,
+    /// In pieces of these sizes, over and over.
+    Sizes(Vec<usize>),
+    /// In pieces of drawn sizes.
+    Seed(u64),
+}
+
+impl Script {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the order of the text.
+    pub fn read(source: &SourceFile) -> Result<Self, Vec<Diagnostic>> {
+        let node = yaml::parse(source.text()).map_err(|problem| {
+            let message = format!("this is no valid YAML: {}", problem.message);
+            vec![Diagnostic::new(&CONFIG_KEY, problem.span, message)]
+        })?;
+        let mut found = Vec::new();
+        let mut script = Self::default();
+        if let Some(section) = Section::new("a script", &node, &CONFIG_KEY, &mut found) {
+            section.expect_keys(&["turns"], &CONFIG_KEY, Severity::Error, &mut found);
+            if section.get("turns").is_none() {
+                let message = "a script lacks the key `turns`".to_owned();
+                section.report(section.span(), message, &mut found);
+            }
+            for (index, node) in section.list("turns", &mut found).iter().enumerate() {
+                script.turns.extend(turn(index, node, &mut found));
+            }
+        }
+        if found.is_empty() {
+            return Ok(script);
+        }
+        found.sort_by_key(|finding| finding.span);
+        Err(found)
+    }
+}
+
+impl std::fmt::Display for When {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.user, &self.tool) {
+            (None, None) => f.write_str("for any request"),
+            (Some(user), None) => write!(f, "when the user says {user:?}"),
+            (None, Some(tool)) => write!(f, "when a tool gives {tool:?}"),
+            (Some(user), Some(tool)) => {
+                write!(f, "when the user says {user:?} and a tool gives {tool:?}")
+            }
+        }
+    }
+}
+
+fn turn(index: usize, node: &Node, found: &mut Vec<Diagnostic>) -> Option<ScriptTurn> {
+    let what = format!("turn {}", index + 1);
+    let section = Section::new(what, node, &CONFIG_KEY, found)?;
+    let before = found.len();
+    section.expect_keys(&KEYS, &CONFIG_KEY, Severity::Error, found);
+    if found.len() > before {
+        return None;
+    }
+    let delay = section.time("delay", MAX_DELAY, found);
+    Some(ScriptTurn {
+        when: when(&section, found),
+        repeat: repeat(&section, found),
+        reply: reply(&section, found)?,
+        delay: delay.unwrap_or_default(),
+        delivery: Delivery {
+            chunks: chunks(&section, found),
+            stall: size(&section, "stall", found),
+            cut: size(&section, "cut", found),
+        },
+    })
+}
+
+/// `when: { user: weather }` or `when: { tool: degrees }`
+fn when(section: &Section, found: &mut Vec<Diagnostic>) -> When {
+    let Some(node) = section.get("when") else {
+        return When::default();
+    };
+    let Some(when) = Section::new("`when`", node, &CONFIG_KEY, found) else {
+        return When::default();
+    };
+    when.expect_keys(&["user", "tool"], &CONFIG_KEY, Severity::Error, found);
+    When {
+        user: when.text("user", found),
+        tool: when.text("tool", found),
+    }
+}
+
+/// `repeat: 3` or `repeat: forever`
+fn repeat(section: &Section, found: &mut Vec<Diagnostic>) -> Option<u64> {
+    let node = section.get("repeat");
+    if node.and_then(Node::text) == Some("forever") {
+        return None;
+    }
+    Some(section.count("repeat", (1, u64::MAX), found).unwrap_or(1))
+}
+
+fn reply(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Reply> {
+    let failure = Failure {
+        message: section.text("error", found),
+        code: section.text("code", found),
+    };
+    let said = SAID.iter().find(|name| section.get(name).is_some());
+    let kinds = ["status", "raw"].into_iter();
+    let kinds: Vec<&str> = kinds
+        .filter(|name| section.get(name).is_some())
+        .chain(said.copied())
+        .collect();
+    if let [one, other, ..] = &*kinds {
+        let span = section.get(other).map_or(section.span(), |node| node.span);
+        let message = format!("a turn has either `{one}` or `{other}`");
+        section.report(span, message, found);
+        return None;
+    }
+    match kinds.first() {
+        Some(&"status") => {
+            let status = section.count("status", (300, 599), found)?;
+            Some(Reply::Status {
+                status: u16::try_from(status).ok()?,
+                retry_after: section.text("retry_after", found),
+                failure,
+            })
+        }
+        Some(&"raw") => section.text("raw", found).map(Reply::Raw),
+        Some(_) => answer(section, Some(failure), found).map(Reply::Answer),
+        None if failure.message.is_some() => {
+            answer(section, Some(failure), found).map(Reply::Answer)
+        }
+        None => {
+            let message = "a turn says nothing".to_owned();
+            let finding = Diagnostic::new(&CONFIG_KEY, section.span(), message)
+                .help("add `text: …`, `calls: …`, `json: …`, `status: …`, `error: …` or `raw: …`");
+            found.push(finding);
+            None
+        }
+    }
+}
+
+fn answer(
+    section: &Section,
+    failure: Option<Failure>,
+    found: &mut Vec<Diagnostic>,
+) -> Option<Answer> {
+    let text = match (section.get("json"), section.get("text")) {
+        (Some(json), None) => json.to_json().to_string(),
+        (None, _) => section.text("text", found).unwrap_or_default(),
+        (Some(json), Some(_)) => {
+            let message = "a turn has either `text` or `json`".to_owned();
+            section.report(json.span, message, found);
+            return None;
+        }
+    };
+    let calls = section.list("calls", found).iter();
+    let calls = calls.map(|node| call(node, found)).collect::<Option<_>>()?;
+    Some(Answer {
+        reasoning: section.text("reasoning", found).unwrap_or_default(),
+        text,
+        calls,
+        stop: section.text("stop", found),
+        usage: usage(section, found),
+        failure: failure.filter(|failure| failure.message.is_some()),
+        stream: section.get("stream").is_none() || section.flag("stream", found),
+    })
+}
+
+/// `{ name: weather, arguments: { city: Oslo } }`; arguments that are text are sent as they are.
+fn call(node: &Node, found: &mut Vec<Diagnostic>) -> Option<ToolCall> {
+    let section = Section::new("a call", node, &CONFIG_KEY, found)?;
+    let keys = ["id", "name", "arguments"];
+    section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
+    let arguments = match section.get("arguments") {
+        None => "{}".to_owned(),
+        Some(node) => node
+            .text()
+            .map_or_else(|| node.to_json().to_string(), str::to_owned),
+    };
+    Some(ToolCall {
+        id: section.text("id", found).unwrap_or_default(),
+        name: section.required("name", found)?,
+        arguments,
+    })
+}
+
+/// `usage: { input: 12, output: 5, cached: 8 }` or `usage: none`
+fn usage(section: &Section, found: &mut Vec<Diagnostic>) -> ScriptedUsage {
+    let Some(node) = section.get("usage") else {
+        return ScriptedUsage::Estimated;
+    };
+    if node.text() == Some("none") {
+        return ScriptedUsage::Missing;
+    }
+    let Some(section) = Section::new("`usage`", node, &CONFIG_KEY, found) else {
+        return ScriptedUsage::Estimated;
+    };
+    let keys = ["input", "output", "cached"];
+    section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
+    let mut count = |name| section.count(name, (0, u64::MAX), found).unwrap_or(0);
+    ScriptedUsage::Exactly(Usage {
+        input: count("input"),
+        output: count("output"),
+        cached: count("cached"),
+    })
+}
+
+/// `chunks: 3`, `chunks: [1, 7]` or `chunks: { seed: 4 }`
+fn chunks(section: &Section, found: &mut Vec<Diagnostic>) -> Chunks {
+    let Some(node) = section.get("chunks") else {
+        return Chunks::Events;
+    };
+    if node.entries().is_some() {
+        let seed = Section::new("`chunks`", node, &CONFIG_KEY, found).and_then(|section| {
+            section.expect_keys(&["seed"], &CONFIG_KEY, Severity::Error, found);
+            section.count("seed", (0, u64::MAX), found)
+        });
+        return Chunks::Seed(seed.unwrap_or(0));
+    }
+    let items = node.items().unwrap_or(std::slice::from_ref(node));
+    let size = |node: &Node| {
+        let size = node
+            .to_json()
+            .as_u64()
+            .filter(|size| (1..=MAX_PIECE).contains(size));
+        size.and_then(|size| usize::try_from(size).ok())
+    };
+    match items.iter().map(size).collect::<Option<Vec<usize>>>() {
+        Some(sizes) if !sizes.is_empty() => Chunks::Sizes(sizes),
+        Some(_) | None => {
+            let message =
+                format!("`chunks` must be sizes in bytes from 1 to {MAX_PIECE}, or have a `seed`");
+            section.report(node.span, message, found);
+            Chunks::Events
+        }
+    }
+}
+
+fn size(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<usize> {
+    let size = section.count(name, (0, u64::MAX), found)?;
+    usize::try_from(size).ok()
+}
+
+/// About how many tokens a text has.
+pub(super) fn estimate(text: &str) -> u64 {
+    text.len().div_ceil(4) as u64
+}
+
+impl Answer {
+    /// What is told of its tokens, for a request with this body.
+    pub(super) fn usage(&self, body: &Json) -> Option<Usage> {
+        match self.usage {
+            ScriptedUsage::Missing => None,
+            ScriptedUsage::Exactly(usage) => Some(usage),
+            ScriptedUsage::Estimated => {
+                let calls = self.calls.iter().map(|call| estimate(&call.arguments));
+                Some(Usage {
+                    input: estimate(&body.to_string()),
+                    output: estimate(&self.reasoning) + estimate(&self.text) + calls.sum::<u64>(),
+                    cached: 0,
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(text: &str) -> Vec<String> {
+        let source = SourceFile::new("s", text);
+        let found = Script::read(&source).err().unwrap_or_default();
+        let told = found.iter().map(|one| {
+            let place = source.position(one.span.start);
+            format!("{}:{} {}", place.line, place.column, one.message)
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn what_a_script_cannot_mean_has_its_place() {
+        let cases = [
+            (
+                "turns: [",
+                "1:8 this is no valid YAML: unclosed bracket '['",
+            ),
+            ("- a", "1:1 a script must be a mapping, and is a list"),
+            ("turn: []", "1:1 a script has no key `turn`"),
+            ("turns: [{}]", "1:9 a turn says nothing"),
+            ("turns: [{ txt: a }]", "1:11 turn 1 has no key `txt`"),
+            (
+                "turns: [{ text: a, status: 500 }]",
+                "1:17 a turn has either `status` or `text`",
+            ),
+            (
+                "turns: [{ text: a, json: 1 }]",
+                "1:26 a turn has either `text` or `json`",
+            ),
+            (
+                "turns: [{ status: 200 }]",
+                "1:19 `status` must be a whole number from 300 to 599",
+            ),
+            (
+                "turns: [{ text: a, repeat: often }]",
+                "1:28 `repeat` must be a whole number from 1 to 18446744073709551615",
+            ),
+            (
+                "turns: [{ text: a, delay: 5 }]",
+                "1:27 `delay` must be a length of time such as `30s`, at most 86400s",
+            ),
+            (
+                "turns: [{ text: a, chunks: 0 }]",
+                "1:28 `chunks` must be sizes in bytes from 1 to 1048576, or have a `seed`",
+            ),
+            (
+                "turns: [{ calls: [{ arguments: {} }] }]",
+                "1:21 a call lacks the key `name`",
+            ),
+        ];
+        for (text, expected) in cases {
+            let problems = problems(text);
+            assert!(
+                problems.iter().any(|one| one == expected),
+                "{text}: {problems:?}"
+            );
+        }
+        assert_eq!(problems("turns: []"), [""; 0]);
+    }
+}

@@ -1,0 +1,227 @@
+//! The HTTP server in front of a double.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Json as JsonBody, Router};
+use planrun_tools::host::Host;
+use planrun_tools::mock::Listening;
+use serde_json::Value as Json;
+
+use super::body::body;
+use super::chat;
+use super::played::Event;
+use super::requests::{Asked, ReceivedRequest, Requests, headers};
+use super::script::{Answer, Failure, Reply, Script, ScriptTurn};
+
+/// A larger request is refused.
+const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
+
+/// How to run a double.
+#[derive(Clone, Debug)]
+pub struct DoubleOptions {
+    /// Where to listen; port 0 lets the system choose.
+    pub bind: SocketAddr,
+    /// Each request appends a line of JSON here.
+    pub log: Option<PathBuf>,
+}
+
+/// A running double.
+pub struct ModelDouble {
+    listening: Listening,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    requests: Mutex<Requests>,
+    log: Option<PathBuf>,
+    host: Arc<dyn Host>,
+}
+
+impl Default for DoubleOptions {
+    fn default() -> Self {
+        Self {
+            bind: SocketAddr::from(([127, 0, 0, 1], 0)),
+            log: None,
+        }
+    }
+}
+
+impl ModelDouble {
+    /// Begins to play this script.
+    ///
+    /// # Errors
+    /// The address is taken, or the log cannot be written.
+    pub async fn start(
+        script: Script,
+        options: DoubleOptions,
+        host: Arc<dyn Host>,
+    ) -> io::Result<Self> {
+        if let Some(log) = &options.log {
+            let told = |error: io::Error| {
+                io::Error::new(error.kind(), format!("{}: {error}", log.display()))
+            };
+            host.append_file(log, b"").map_err(told)?;
+        }
+        let shared = Arc::new(Shared {
+            requests: Mutex::new(Requests::new(script)),
+            log: options.log,
+            host,
+        });
+        let router = Router::new()
+            .route("/v1/chat/completions", post(answer))
+            .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+            .with_state(shared.clone());
+        let listening = Listening::start(options.bind, router).await?;
+        Ok(Self { listening, shared })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.listening.address()
+    }
+
+    /// The base address for clients of the API.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address())
+    }
+
+    /// The last thousand requests, oldest first.
+    #[must_use]
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
+        self.shared.requests().received()
+    }
+
+    /// Stops listening, lets what is under way end, and returns then.
+    pub async fn shutdown(self) {
+        self.listening.shutdown().await;
+    }
+}
+
+impl Shared {
+    fn requests(&self) -> MutexGuard<'_, Requests> {
+        // Nothing panics while it holds the lock, so what is behind a poisoned one is whole.
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The turn for a request, with ids for its calls, or why there is none.
+    fn take(&self, asked: &Asked, mut request: ReceivedRequest) -> Result<ScriptTurn, String> {
+        let mut requests = self.requests();
+        let taken = requests.take(asked).map(|(number, mut turn)| {
+            request.turn = Some(number);
+            if let Reply::Answer(answer) = &mut turn.reply {
+                for call in answer.calls.iter_mut().filter(|call| call.id.is_empty()) {
+                    call.id = format!("call_{}", requests.next_call());
+                }
+            }
+            turn
+        });
+        let taken = taken.ok_or_else(|| requests.refusal(asked));
+        if let Some(log) = &self.log
+            && let Ok(line) = serde_json::to_string(&request)
+        {
+            // The file could be written when the double began; a disk that is full does not keep it from answering.
+            let _ = self.host.append_file(log, format!("{line}\n").as_bytes());
+        }
+        requests.record(request);
+        taken
+    }
+}
+
+async fn answer(
+    State(shared): State<Arc<Shared>>,
+    uri: Uri,
+    sent: HeaderMap,
+    received: Bytes,
+) -> Response {
+    let Ok(body) = serde_json::from_slice::<Json>(&received) else {
+        return failed(
+            400,
+            &refused("the body of the request is no JSON".to_owned()),
+        );
+    };
+    let asked = chat::asked(&body);
+    let (headers, key) = headers(&sent);
+    let request = ReceivedRequest {
+        turn: None,
+        path: uri.path().to_owned(),
+        headers,
+        body: body.clone(),
+        key,
+    };
+    let turn = match shared.take(&asked, request) {
+        Ok(turn) => turn,
+        Err(why) => return failed(400, &refused(why)),
+    };
+    if !turn.delay.is_zero() {
+        tokio::time::sleep(turn.delay).await;
+    }
+    reply(&turn, &asked, &body)
+}
+
+fn reply(turn: &ScriptTurn, asked: &Asked, request: &Json) -> Response {
+    match &turn.reply {
+        Reply::Answer(answer) if asked.streams && answer.stream => {
+            streamed(chat::events("double", answer, request), turn)
+        }
+        Reply::Answer(answer) => whole(answer, request, turn),
+        Reply::Raw(text) => {
+            let event = Event {
+                text: text.clone(),
+                is_token: true,
+            };
+            streamed(vec![event], turn)
+        }
+        Reply::Status {
+            status,
+            retry_after,
+            failure,
+        } => {
+            let mut response = failed(*status, failure);
+            let wait = retry_after.as_deref().and_then(|wait| wait.parse().ok());
+            if let Some(wait) = wait {
+                response.headers_mut().insert(header::RETRY_AFTER, wait);
+            }
+            response
+        }
+    }
+}
+
+fn streamed(events: Vec<Event>, turn: &ScriptTurn) -> Response {
+    let headers = [(header::CONTENT_TYPE, "text/event-stream")];
+    (headers, body(events, &turn.delivery)).into_response()
+}
+
+fn whole(answer: &Answer, request: &Json, turn: &ScriptTurn) -> Response {
+    if let Some(failure) = &answer.failure {
+        return failed(500, failure);
+    }
+    let event = Event {
+        text: chat::whole("double", answer, request).to_string(),
+        is_token: true,
+    };
+    let headers = [(header::CONTENT_TYPE, "application/json")];
+    (headers, body(vec![event], &turn.delivery)).into_response()
+}
+
+fn failed(status: u16, failure: &Failure) -> Response {
+    let body = JsonBody(chat::failure(failure, status));
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, body).into_response()
+}
+
+fn refused(message: String) -> Failure {
+    Failure {
+        message: Some(message),
+        code: Some("no_turn".to_owned()),
+    }
+}

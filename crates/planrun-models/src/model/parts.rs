@@ -1,0 +1,87 @@
+//! Streams of parts, from work that goes on only while somebody reads them.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use tokio::sync::mpsc;
+
+use super::{ModelError, Part};
+
+/// The parts of an answer. Where it is dropped, the work behind it ends.
+pub type Parts = Pin<Box<dyn Stream<Item = Result<Part, ModelError>> + Send>>;
+
+/// How many parts wait to be read before the work does.
+const MAX_WAITING: usize = 16;
+
+/// Where work puts the parts of an answer.
+#[derive(Debug)]
+pub struct PartSender {
+    parts: mpsc::Sender<Result<Part, ModelError>>,
+    sent: bool,
+}
+
+impl PartSender {
+    /// Gives a part out, once there is room for it.
+    pub async fn send(&mut self, part: Part) {
+        self.sent = true;
+        // Who reads no more drops this work with the stream.
+        let _ = self.parts.send(Ok(part)).await;
+    }
+
+    /// Whether anything of the answer was given out.
+    #[must_use]
+    pub fn has_sent(&self) -> bool {
+        self.sent
+    }
+}
+
+/// The parts that this work sends, and its error behind them.
+pub fn produce<W, F>(work: W) -> Parts
+where
+    W: FnOnce(PartSender) -> F + Send + 'static,
+    F: Future<Output = Result<(), ModelError>> + Send + 'static,
+{
+    let (sender, parts) = mpsc::channel(MAX_WAITING);
+    let errors = sender.clone();
+    let work = async move {
+        let sender = PartSender {
+            parts: sender,
+            sent: false,
+        };
+        if let Err(error) = work(sender).await {
+            let _ = errors.send(Err(error)).await;
+        }
+    };
+    Box::pin(Produced {
+        parts,
+        work: Some(Box::pin(work)),
+    })
+}
+
+/// The next part; `None` at the end.
+pub async fn next(parts: &mut Parts) -> Option<Result<Part, ModelError>> {
+    poll_fn(|context| parts.as_mut().poll_next(context)).await
+}
+
+struct Produced {
+    parts: mpsc::Receiver<Result<Part, ModelError>>,
+    work: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl Stream for Produced {
+    type Item = Result<Part, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Poll::Ready(item) = self.parts.poll_recv(context) {
+            return Poll::Ready(item);
+        }
+        if let Some(work) = &mut self.work
+            && work.as_mut().poll(context).is_ready()
+        {
+            self.work = None;
+        }
+        self.parts.poll_recv(context)
+    }
+}

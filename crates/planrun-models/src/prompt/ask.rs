@@ -1,0 +1,235 @@
+//! `ask`: a model that plays an agent chooses among the tools of that agent until it can answer.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use planrun_lang::call::{Answer, CallOutcome};
+use planrun_lang::types::{Signature, decode};
+use planrun_lang::value::Value;
+use planrun_tools::contract::arguments_type;
+use planrun_tools::tools::{
+    BoxFuture, Conversation, Described, Identity, Progress, Request, Tool, Transport,
+};
+use serde_json::Value as Json;
+
+use super::exchange::{Exchange, stopped};
+use super::{MAX_REPAIRS, OpenModels};
+use crate::model::{Message, OfferedTool, ToolCall};
+
+/// How often a model may call tools before it has to answer.
+pub const MAX_ROUNDS: usize = 16;
+/// The most calls of tools of one `ask`.
+pub const MAX_CALLS_OF_ASK: usize = 64;
+/// The most of a result that a model gets to read, in bytes.
+const MAX_RESULT_BYTES: usize = 32 * 1024;
+/// The most characters of the name of a tool that servers take.
+const MAX_NAME: usize = 64;
+
+/// A model that plays an agent.
+pub(super) struct Ask {
+    models: Arc<OpenModels>,
+    context: Option<Arc<str>>,
+    /// By the names that the model calls them by.
+    tools: Arc<BTreeMap<String, Tool>>,
+}
+
+impl Ask {
+    pub(super) fn new(
+        models: Arc<OpenModels>,
+        context: Option<&Arc<str>>,
+        tools: Vec<Tool>,
+    ) -> Self {
+        let mut named = BTreeMap::new();
+        for tool in tools {
+            named.insert(free_name(&tool.signature.name, &named), tool);
+        }
+        Self {
+            models,
+            context: context.cloned(),
+            tools: Arc::new(named),
+        }
+    }
+}
+
+impl Transport for Ask {
+    fn call(&self, request: Request) -> Conversation {
+        let (models, context) = (self.models.clone(), self.context.clone());
+        let tools = self.tools.clone();
+        Conversation::with_events(move |events| async move {
+            let offered = tools.iter().map(|(name, tool)| offer(name, tool)).collect();
+            let context = context.as_deref();
+            let exchange = Exchange::begin(&models, &request, context, offered, events)?;
+            let mut agent = Agent {
+                exchange,
+                tools: &tools,
+                request: &request,
+                calls: 0,
+            };
+            let cancel = request.cancel.clone();
+            let ended = cancel.run_until_cancelled(agent.answer()).await;
+            ended.unwrap_or_else(|| Err(stopped(agent.exchange.sent())))
+        })
+    }
+
+    fn identify(&self, identity: &mut Identity) {
+        self.models.models.identify(identity);
+        for tool in self.tools.values() {
+            tool.transport.identify(identity);
+        }
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+}
+
+/// A name that servers take and no other tool has.
+fn free_name(name: &str, taken: &BTreeMap<String, Tool>) -> String {
+    let plain = name.chars().map(|found| match found {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => found,
+        _ => '_',
+    });
+    let plain: String = plain.take(MAX_NAME).collect();
+    if !taken.contains_key(&plain) {
+        return plain;
+    }
+    let mut number = 2_usize;
+    loop {
+        let ending = format!("_{number}");
+        let kept = plain.len().min(MAX_NAME - ending.len());
+        let numbered = format!("{}{ending}", plain.get(..kept).unwrap_or_default());
+        if !taken.contains_key(&numbered) {
+            return numbered;
+        }
+        number += 1;
+    }
+}
+
+fn offer(name: &str, tool: &Tool) -> OfferedTool {
+    OfferedTool {
+        name: name.to_owned(),
+        description: tool
+            .signature
+            .description
+            .as_deref()
+            .unwrap_or_default()
+            .to_owned(),
+        parameters: tool.signature.arguments_schema(),
+    }
+}
+
+/// One `ask` that goes on.
+struct Agent<'a> {
+    exchange: Exchange,
+    tools: &'a BTreeMap<String, Tool>,
+    request: &'a Request,
+    calls: usize,
+}
+
+impl Agent<'_> {
+    async fn answer(&mut self) -> CallOutcome {
+        let mut repairs = 0;
+        for _ in 0..MAX_ROUNDS {
+            let turn = self.exchange.turn().await?;
+            if turn.calls.is_empty() {
+                let why = match self.exchange.wanted.read(&turn.text) {
+                    Ok(answer) => return Ok(answer),
+                    Err(why) => why,
+                };
+                if repairs == MAX_REPAIRS {
+                    return Err(self.exchange.gives_up(&why));
+                }
+                repairs += 1;
+                self.exchange.object(&why);
+            }
+            for call in turn.calls {
+                let outcome = self.call(&call).await;
+                let is_error = outcome.is_err();
+                let text = outcome.unwrap_or_else(|why| why);
+                self.exchange.request.messages.push(Message::Tool {
+                    call: call.id,
+                    name: call.name,
+                    text,
+                    is_error,
+                });
+            }
+        }
+        let why = format!("it has not come to an answer in {MAX_ROUNDS} rounds");
+        Err(self.exchange.gives_up(&why))
+    }
+
+    /// What the model gets to read of a call.
+    async fn call(&mut self, call: &ToolCall) -> Result<String, String> {
+        let Some(tool) = self.tools.get(&call.name) else {
+            let known: Vec<&str> = self.tools.keys().map(String::as_str).collect();
+            return Err(format!(
+                "there is no tool `{}`, but {}",
+                call.name,
+                known.join(", ")
+            ));
+        };
+        if self.calls == MAX_CALLS_OF_ASK {
+            return Err(format!(
+                "no more than {MAX_CALLS_OF_ASK} calls may be made; answer now"
+            ));
+        }
+        self.calls += 1;
+        let key: Arc<str> = format!("{}-{}", self.request.idempotency_key, self.calls).into();
+        let arguments = arguments(call, &tool.signature, &key)?;
+        let path = tool.signature.path();
+        self.exchange.events.progress(Progress::message(&path));
+        self.exchange.has_acted |= !tool.signature.effect.is_read_only();
+        let request = Request {
+            path: self.request.path.clone(),
+            signature: tool.signature.clone(),
+            arguments,
+            idempotency_key: key,
+            handle: None,
+            cancel: self.request.cancel.clone(),
+        };
+        match tool.transport.call(request).outcome().await {
+            Ok(answer) => Ok(shortened(answer)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// The arguments that a model gives, as the tool takes them.
+fn arguments(call: &ToolCall, signature: &Signature, key: &str) -> Result<Value, String> {
+    let written = call.arguments.trim();
+    let json: Json = match written {
+        "" => Json::Object(serde_json::Map::new()),
+        _ => serde_json::from_str(written)
+            .map_err(|error| format!("the arguments are no JSON: {error}"))?,
+    };
+    let Json::Object(mut given) = json else {
+        return Err("the arguments are no JSON object".to_owned());
+    };
+    if let Some(argument) = &signature.key_argument {
+        given.insert(argument.to_string(), key.into());
+    }
+    let given = Json::Object(given);
+    if let Some(contract) = &signature.input_schema
+        && let Some(violation) = contract.violations(&given).first()
+    {
+        return Err(format!("the arguments do not fit: {violation}"));
+    }
+    decode(&given, &arguments_type(signature))
+        .map_err(|mismatch| format!("the arguments do not fit: {mismatch}"))
+}
+
+/// As much of an answer as a model gets to read.
+fn shortened(answer: Answer) -> String {
+    let mut text = match answer {
+        Answer::Value(Value::String(text)) => text.to_string(),
+        Answer::Value(value) => value.to_json().to_string(),
+        Answer::Json(json) => json.to_string(),
+    };
+    if text.len() > MAX_RESULT_BYTES {
+        let all = text.len();
+        text.truncate(text.floor_char_boundary(MAX_RESULT_BYTES));
+        let _ = write!(text, "… (cut: {all} bytes in all)");
+    }
+    text
+}

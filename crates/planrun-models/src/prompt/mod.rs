@@ -1,0 +1,69 @@
+//! `infer` and `ask` of plans: prompts, as calls that the engine makes.
+
+mod ask;
+mod exchange;
+mod infer;
+mod wanted;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use planrun_tools::tools::{Prompts, Tool, Transport};
+
+use crate::client::{HttpModel, Models};
+use crate::model::ModelError;
+use ask::Ask;
+use infer::Infer;
+
+pub use ask::{MAX_CALLS_OF_ASK, MAX_ROUNDS};
+
+/// How often an answer that does not fit is given back to the model, with what is wrong with it.
+pub const MAX_REPAIRS: usize = 2;
+
+/// The models of a project, as what answers the prompts of its plans.
+pub struct PromptModels {
+    models: Arc<OpenModels>,
+}
+
+/// The models that were asked stay open, so that their connections serve the next prompt.
+struct OpenModels {
+    models: Models,
+    open: Mutex<BTreeMap<Option<Arc<str>>, HttpModel>>,
+}
+
+impl PromptModels {
+    #[must_use]
+    pub fn new(models: Models) -> Self {
+        Self {
+            models: Arc::new(OpenModels {
+                models,
+                open: Mutex::default(),
+            }),
+        }
+    }
+}
+
+impl OpenModels {
+    fn open(&self, name: Option<&str>) -> Result<HttpModel, ModelError> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let name: Option<Arc<str>> = name.map(Into::into);
+        if let Some(model) = open.get(&name) {
+            return Ok(model.clone());
+        }
+        let model = self.models.open(name.as_deref())?;
+        open.insert(name, model.clone());
+        Ok(model)
+    }
+}
+
+impl Prompts for PromptModels {
+    fn model(&self) -> Arc<dyn Transport> {
+        Arc::new(Infer {
+            models: self.models.clone(),
+        })
+    }
+
+    fn agent(&self, context: Option<&Arc<str>>, tools: Vec<Tool>) -> Arc<dyn Transport> {
+        Arc::new(Ask::new(self.models.clone(), context, tools))
+    }
+}

@@ -1,0 +1,165 @@
+//! What the answer to a prompt has to be: a text, or JSON of a type.
+
+use std::sync::Arc;
+
+use planrun_lang::call::Answer;
+use planrun_lang::types::{Signature, Type, decode};
+use planrun_lang::value::Value;
+use serde_json::{Value as Json, json};
+
+use crate::model::AnswerShape;
+
+/// APIs want an object: any other JSON is the value of this field.
+const FIELD: &str = "value";
+/// What is said of an answer that does not fit.
+const MAX_OBJECTIONS: usize = 5;
+
+/// What an answer has to be.
+pub(super) struct Wanted {
+    signature: Arc<Signature>,
+}
+
+impl Wanted {
+    pub(super) fn of(signature: &Arc<Signature>) -> Self {
+        let signature = signature.clone();
+        Self { signature }
+    }
+
+    fn is_text(&self) -> bool {
+        matches!(self.signature.returns, Type::String | Type::Any)
+    }
+
+    /// The schema of the answer, and whether it is that of an object of one field around the value.
+    fn schema(&self) -> (Json, bool) {
+        let contract = self.signature.output_schema.as_ref();
+        let schema = contract.map_or(Json::Bool(true), |contract| contract.schema().clone());
+        if schema.get("type").and_then(Json::as_str) == Some("object") {
+            return (schema, false);
+        }
+        let wrapped = json!({
+            "type": "object", "properties": { FIELD: schema }, "required": [FIELD], "additionalProperties": false,
+        });
+        (wrapped, true)
+    }
+
+    pub(super) fn shape(&self) -> AnswerShape {
+        if self.is_text() {
+            return AnswerShape::Text;
+        }
+        AnswerShape::Json {
+            name: "answer".to_owned(),
+            schema: self.schema().0,
+            strict: false,
+        }
+    }
+
+    /// What a model is told of it, since servers differ in how well they keep to a shape.
+    pub(super) fn told(&self) -> String {
+        if self.is_text() {
+            return "Answer with the text that is asked for, and nothing around it.".to_owned();
+        }
+        let (schema, _) = self.schema();
+        format!("Answer with JSON alone that conforms to this JSON Schema:\n{schema}")
+    }
+
+    /// The value of an answer.
+    ///
+    /// # Errors
+    /// What is wrong with it, for whoever answers anew.
+    pub(super) fn read(&self, text: &str) -> Result<Answer, String> {
+        if self.is_text() {
+            return Ok(Answer::Value(Value::from(text.trim())));
+        }
+        let json = json_of(text).ok_or("the answer is no JSON")?;
+        let json = match (self.schema(), json) {
+            ((_, true), Json::Object(mut object)) if object.contains_key(FIELD) => {
+                object.remove(FIELD).unwrap_or_default()
+            }
+            (_, json) => json,
+        };
+        let contract = self.signature.output_schema.as_ref();
+        let violations = contract.map(|contract| contract.violations(&json));
+        let violations = violations.unwrap_or_default();
+        if !violations.is_empty() {
+            let told = violations.iter().take(MAX_OBJECTIONS);
+            return Err(told.map(ToString::to_string).collect::<Vec<_>>().join("; "));
+        }
+        match decode(&json, &self.signature.returns) {
+            Ok(_) => Ok(Answer::Json(json)),
+            Err(mismatch) => Err(mismatch.to_string()),
+        }
+    }
+}
+
+/// The JSON of an answer: all of it, what stands in a fence, or what stands between the first bracket and the last.
+fn json_of(text: &str) -> Option<Json> {
+    let text = text.trim();
+    let fenced = text.split("```").nth(1).map(|inner| {
+        let word = inner.find(|found: char| !found.is_ascii_alphanumeric());
+        inner.get(word.unwrap_or_default()..).unwrap_or(inner)
+    });
+    let bracketed = text
+        .find(['{', '['])
+        .zip(text.rfind(['}', ']']))
+        .and_then(|(start, end)| text.get(start..=end));
+    [Some(text), fenced, bracketed]
+        .into_iter()
+        .flatten()
+        .find_map(|text| serde_json::from_str(text.trim()).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use planrun_lang::types::{Contract, Field, Rest, to_schema};
+
+    use super::*;
+
+    fn wanted(returns: Type) -> Wanted {
+        Wanted::of(&Arc::new(Signature {
+            output_schema: Some(Arc::new(Contract::of_result(to_schema(&returns)))),
+            returns,
+            ..Signature::unknown("model".into(), "infer".into())
+        }))
+    }
+
+    fn read(returns: Type, text: &str) -> Result<Json, String> {
+        wanted(returns).read(text).map(|answer| match answer {
+            Answer::Json(json) => json,
+            Answer::Value(value) => value.to_json(),
+        })
+    }
+
+    #[test]
+    fn json_is_found_where_models_put_it() {
+        for text in [
+            "{\"value\": [1, 2]}",
+            "[1, 2]",
+            "```json\n{\"value\": [1, 2]}\n```",
+            "Here it is:\n```\n[1, 2]\n```\nAnything else?",
+            "The list is [1, 2].",
+        ] {
+            let list = Type::list(Type::Int);
+            assert_eq!(read(list, text), Ok(json!([1, 2])), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_to_whoever_answers_anew() {
+        let field = |name: &str, ty| Field {
+            name: name.into(),
+            ty,
+            required: true,
+        };
+        let ty = Type::object(vec![field("n", Type::Int)], Rest::Closed);
+        assert_eq!(read(ty.clone(), "{\"n\": 1}"), Ok(json!({ "n": 1 })));
+        let told = read(ty.clone(), "{\"n\": \"one\"}").unwrap_err();
+        assert!(told.contains("integer"), "{told}");
+        assert_eq!(read(ty, "none").unwrap_err(), "the answer is no JSON");
+    }
+
+    #[test]
+    fn a_text_is_taken_as_it_is() {
+        assert_eq!(read(Type::String, " {\"a\": 1}\n"), Ok(json!("{\"a\": 1}")));
+        assert_eq!(wanted(Type::String).shape(), AnswerShape::Text);
+    }
+}

@@ -1,0 +1,104 @@
+//! The shapes of APIs: requests written, answers read, without a connection.
+
+mod chat;
+mod fault;
+mod reader;
+
+use planrun_tools::project::ModelApi;
+use serde_json::Value as Json;
+use url::Url;
+
+use crate::model::{ModelError, Part, Request};
+
+pub use fault::failure;
+pub use reader::{MAX_ANSWER_BYTES, MAX_EVENT_BYTES, Reader};
+
+/// Who is asked, as requests say it.
+#[derive(Clone, Copy, Debug)]
+pub struct Addressee<'a> {
+    /// The model's name at the server.
+    pub model: &'a str,
+    /// Where requests go; a few servers have words of their own.
+    pub endpoint: &'a Url,
+}
+
+/// Reads the events of a stream, or an answer that came as one.
+trait Decoder: Send {
+    /// Adds the parts of an event.
+    fn event(&mut self, data: &[u8], parts: &mut Vec<Part>) -> Result<(), ModelError>;
+    /// Adds the parts of an answer that is one JSON.
+    fn whole(&mut self, body: &Json, parts: &mut Vec<Part>) -> Result<(), ModelError>;
+    /// Whether the answer is complete, so that no more is read.
+    fn is_complete(&self) -> bool;
+    /// The stream has ended: whether the answer has, too.
+    fn end(&mut self, parts: &mut Vec<Part>) -> bool;
+}
+
+/// The body of a request whose answer is a stream.
+#[must_use]
+pub fn body(api: ModelApi, addressee: Addressee, request: &Request) -> Json {
+    match api {
+        ModelApi::Chat => chat::body(addressee, request),
+    }
+}
+
+/// Where requests go: below a base address with or without its version, or at an address that names the endpoint itself.
+#[must_use]
+pub fn endpoint(api: ModelApi, base: &Url) -> Url {
+    let path = match api {
+        ModelApi::Chat => "chat/completions",
+    };
+    let mut endpoint = base.clone();
+    let own = base.path().trim_end_matches('/');
+    if own.ends_with(&format!("/{path}")) {
+        endpoint.set_path(own);
+        return endpoint;
+    }
+    let is_version = |segment: &str| {
+        let digits = segment.strip_prefix('v');
+        digits.is_some_and(|digits| digits.starts_with(|first: char| first.is_ascii_digit()))
+    };
+    let version = if own.split('/').any(is_version) {
+        ""
+    } else {
+        "/v1"
+    };
+    endpoint.set_path(&format!("{own}{version}/{path}"));
+    endpoint
+}
+
+fn decoder(api: ModelApi) -> Box<dyn Decoder> {
+    match api {
+        ModelApi::Chat => Box::new(chat::ChatDecoder::default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_addresses_come_with_and_without_their_version() {
+        let cases = [
+            ("http://a", "http://a/v1/chat/completions"),
+            ("http://a/", "http://a/v1/chat/completions"),
+            ("http://a/v1", "http://a/v1/chat/completions"),
+            ("http://a/v1/", "http://a/v1/chat/completions"),
+            ("http://a/llm/", "http://a/llm/v1/chat/completions"),
+            ("http://a/api/v3", "http://a/api/v3/chat/completions"),
+            (
+                "http://a/v1beta/openai/",
+                "http://a/v1beta/openai/chat/completions",
+            ),
+            (
+                "http://a/openai/v1?api-version=1",
+                "http://a/openai/v1/chat/completions?api-version=1",
+            ),
+            ("http://a/chat/completions", "http://a/chat/completions"),
+        ];
+        for (base, expected) in cases {
+            let url = endpoint(ModelApi::Chat, &Url::parse(base).unwrap());
+            assert_eq!(url.as_str(), expected, "{base}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Bytes of an answer to parts, however they are cut: events of a stream, or one JSON from a server that does not stream.
+
+use planrun_tools::project::ModelApi;
+use planrun_tools::tools::http::EventLines;
+
+use super::fault::unreadable;
+use super::{Decoder, decoder};
+use crate::model::{ErrorKind, MAX_CALLS, ModelError, Part};
+
+/// A longer answer is refused, in bytes as they are sent.
+pub const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
+/// A longer event of a stream is refused.
+pub const MAX_EVENT_BYTES: usize = 4 * 1024 * 1024;
+
+/// Reads one answer.
+pub struct Reader {
+    form: Form,
+    decoder: Box<dyn Decoder>,
+    bytes: usize,
+}
+
+/// In which form an answer comes, which its first byte tells.
+enum Form {
+    Unknown,
+    Events(EventLines),
+    Whole(Vec<u8>),
+}
+
+impl Reader {
+    /// A reader of one answer in the shape of this API.
+    #[must_use]
+    pub fn new(api: ModelApi) -> Self {
+        Self {
+            form: Form::Unknown,
+            decoder: decoder(api),
+            bytes: 0,
+        }
+    }
+
+    /// Takes the bytes that come next, and adds the parts that they complete. What was added before an error counts.
+    ///
+    /// # Errors
+    /// What came is no answer, tells a failure, or is too large.
+    pub fn add(&mut self, bytes: &[u8], parts: &mut Vec<Part>) -> Result<(), ModelError> {
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > MAX_ANSWER_BYTES {
+            return Err(too_large("its answer", MAX_ANSWER_BYTES));
+        }
+        let bytes = match &self.form {
+            Form::Unknown => bytes.trim_ascii_start(),
+            Form::Events(_) | Form::Whole(_) => bytes,
+        };
+        if let (Form::Unknown, Some(first)) = (&self.form, bytes.first()) {
+            self.form = match first {
+                b'{' => Form::Whole(Vec::new()),
+                _ => Form::Events(EventLines::default()),
+            };
+        }
+        match &mut self.form {
+            Form::Unknown => Ok(()),
+            Form::Whole(body) => {
+                body.extend_from_slice(bytes);
+                Ok(())
+            }
+            Form::Events(lines) => {
+                let fits = lines.add(bytes, MAX_EVENT_BYTES);
+                while let Some(data) = lines.next() {
+                    if self.decoder.is_complete() {
+                        break;
+                    }
+                    let before = parts.len();
+                    self.decoder.event(&data, parts)?;
+                    check_calls(parts, before)?;
+                }
+                if fits {
+                    Ok(())
+                } else {
+                    Err(too_large("an event of its answer", MAX_EVENT_BYTES))
+                }
+            }
+        }
+    }
+
+    /// Whether the answer is complete, so that nothing more has to be read.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.decoder.is_complete()
+    }
+
+    /// No more bytes come.
+    ///
+    /// # Errors
+    /// The answer is not complete.
+    pub fn end(&mut self, parts: &mut Vec<Part>) -> Result<(), ModelError> {
+        if let Form::Whole(body) = &self.form {
+            let json = serde_json::from_slice(body)
+                .map_err(|_| unreadable("its answer is no JSON", body))?;
+            let before = parts.len();
+            self.decoder.whole(&json, parts)?;
+            return check_calls(parts, before);
+        }
+        if self.decoder.is_complete() || self.decoder.end(parts) {
+            return Ok(());
+        }
+        let message = "its answer ended in the middle";
+        Err(ModelError::new(ErrorKind::Network, message))
+    }
+}
+
+fn too_large(what: &str, most: usize) -> ModelError {
+    let message = format!("{what} has more than {most} bytes");
+    ModelError::new(ErrorKind::Protocol, message)
+}
+
+/// Refuses a call beyond the most that a turn can have, and takes it out.
+fn check_calls(parts: &mut Vec<Part>, from: usize) -> Result<(), ModelError> {
+    let beyond = |part: &Part| match part {
+        Part::Call { index, .. } => *index >= MAX_CALLS,
+        Part::Reasoning(_) | Part::Text(_) | Part::Opaque(_) | Part::Usage(_) | Part::Stop(_) => {
+            false
+        }
+    };
+    let Some(first) = parts.iter().skip(from).position(beyond) else {
+        return Ok(());
+    };
+    parts.truncate(from + first);
+    let message = format!("it calls more than {MAX_CALLS} tools at once");
+    Err(ModelError::new(ErrorKind::Protocol, message))
+}

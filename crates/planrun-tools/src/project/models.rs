@@ -1,0 +1,355 @@
+//! `models` of planrun.yaml: the models that are asked, where they are and what they cost.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_lang::diag::codes::contracts::CONFIG_KEY;
+use planrun_lang::diag::{Diagnostic, Severity, nearest};
+use reqwest::Url;
+use serde::{Deserialize, Serialize};
+
+use crate::tools::app::section::Section;
+use crate::tools::app::variables::{Filled, not_listed, variable_name};
+use planrun_lang::yaml::{Entry, Node};
+
+/// The key that names the model which is asked where nobody says another one.
+const DEFAULT: &str = "default";
+/// The keys of a model.
+const KEYS: [&str; 11] = [
+    "api",
+    "base_url",
+    "model",
+    "key",
+    "temperature",
+    "max_tokens",
+    "timeout",
+    "first_token",
+    "between_tokens",
+    "retries",
+    "price",
+];
+/// More tries than these only make a failure take longer.
+const MAX_RETRIES: u64 = 10;
+/// No model writes more.
+const MAX_TOKENS: u64 = 100_000_000;
+/// No price is higher, of a million tokens.
+const MAX_PRICE: f64 = 1e9;
+/// No answer takes longer.
+const MAX_TIMEOUT: Duration = Duration::from_hours(24);
+
+/// The models of a project.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelList {
+    /// In the order of the file.
+    pub models: Vec<ModelSettings>,
+    /// The name of the one that is asked where nobody says another one.
+    pub default: Option<Arc<str>>,
+}
+
+/// One model, under the name that the project gives it. What is missing is for the client to choose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelSettings {
+    pub name: Arc<str>,
+    pub api: ModelApi,
+    /// With or without the version of the API.
+    pub base_url: Url,
+    /// The name that its server knows.
+    pub model: String,
+    /// The environment variable that holds the key; without one, none is sent.
+    pub key: Option<String>,
+    pub temperature: Option<f64>,
+    /// Of an answer.
+    pub max_tokens: Option<u64>,
+    /// For the whole of an answer, however often it is tried.
+    pub timeout: Option<Duration>,
+    /// Until an answer begins.
+    pub first_token: Option<Duration>,
+    /// Until an answer that has begun goes on.
+    pub between_tokens: Option<Duration>,
+    /// How often a request is tried again.
+    pub retries: Option<u32>,
+    pub price: Option<Price>,
+}
+
+/// The shape in which a server is asked and answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelApi {
+    /// Chat completions, which most servers speak.
+    Chat,
+}
+
+/// What a million tokens cost, in the currency of the project.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    pub input: f64,
+    pub output: f64,
+    /// Of the input, what came from a cache; as other input where it is missing.
+    #[serde(default)]
+    pub cached: Option<f64>,
+}
+
+impl ModelApi {
+    /// The words for them.
+    const WORDS: [(&str, Self); 1] = [("chat", Self::Chat)];
+}
+
+/// Reads the models. `variables` are those that configuration may read, and `filled` those that stood in its texts.
+pub(super) fn models(
+    node: &Node,
+    (variables, filled): (&BTreeSet<String>, &[Filled]),
+    found: &mut Vec<Diagnostic>,
+) -> ModelList {
+    let Some(entries) = node.entries() else {
+        let message = format!(
+            "`models` must be a mapping from names, and is {}",
+            node.kind()
+        );
+        found.push(Diagnostic::new(&CONFIG_KEY, node.span, message));
+        return ModelList::default();
+    };
+    let strays = filled.iter().filter(|one| node.has_part_at(one.span));
+    let strays = strays.filter(|one| !variables.contains(&one.name));
+    found.extend(strays.map(|one| not_listed(&one.name, one.span)));
+    let mut list = ModelList::default();
+    for entry in entries.iter().filter(|entry| entry.name != DEFAULT) {
+        list.models.extend(model(entry, variables, found));
+    }
+    if let Some(written) = node.get(DEFAULT) {
+        list.default = default(written, entries, found);
+    }
+    list
+}
+
+/// `default: fast`
+fn default(node: &Node, entries: &[Entry], found: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
+    let names = || {
+        let names = entries.iter().map(|entry| &*entry.name);
+        names.filter(|name| *name != DEFAULT)
+    };
+    let written = node.text().unwrap_or_default();
+    if let Some(name) = names().find(|name| *name == written) {
+        return Some(name.into());
+    }
+    let message = match node.text() {
+        Some(text) => format!("there is no model `{text}` under `models`"),
+        None => format!(
+            "`default` of `models` must be the name of one of them, and is {}",
+            node.kind()
+        ),
+    };
+    let finding = Diagnostic::new(&CONFIG_KEY, node.span, message).available(names());
+    found.push(match nearest(written, names()) {
+        Some(near) => finding.did_you_mean(near, node.span, near.name),
+        None => finding.help("write the name of one of the models beside it"),
+    });
+    None
+}
+
+fn model(
+    entry: &Entry,
+    variables: &BTreeSet<String>,
+    found: &mut Vec<Diagnostic>,
+) -> Option<ModelSettings> {
+    let what = format!("the model `{}`", entry.name);
+    let section = Section::new(what, &entry.value, &CONFIG_KEY, found)?;
+    section.expect_keys(&KEYS, &CONFIG_KEY, Severity::Error, found);
+    let words = ModelApi::WORDS.map(|(word, _)| word);
+    let find = |text: &str| ModelApi::WORDS.iter().find(|(word, _)| *word == text);
+    let api = section.word("api", &words, find, found);
+    let (base_url, model) = (base_url(&section, found), section.required("model", found));
+    let key = section
+        .get("key")
+        .and_then(|node| variable_name(node, variables, found));
+    let mut time = |name: &str| section.time(name, MAX_TIMEOUT, found);
+    let timeout = time("timeout");
+    let (first_token, between_tokens) = (time("first_token"), time("between_tokens"));
+    let retries = section.count("retries", (0, MAX_RETRIES), found);
+    Some(ModelSettings {
+        name: (&*entry.name).into(),
+        api: api.map_or(ModelApi::Chat, |(_, api)| *api),
+        base_url: base_url?,
+        model: model?,
+        key,
+        temperature: section.number("temperature", 2.0, found),
+        max_tokens: section.count("max_tokens", (1, MAX_TOKENS), found),
+        timeout,
+        first_token,
+        between_tokens,
+        retries: retries.and_then(|retries| u32::try_from(retries).ok()),
+        price: section.get("price").and_then(|node| price(node, found)),
+    })
+}
+
+/// An address of the web without credentials.
+fn base_url(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Url> {
+    let text = section.required("base_url", found)?;
+    let node = section.get("base_url")?;
+    let url = Url::parse(&text).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let (message, help) = match url {
+        Some(url) if url.username().is_empty() && url.password().is_none() => return Some(url),
+        Some(_) => (
+            "a `base_url` has no credentials in it",
+            "put the key into a variable, list that in `env`, and write its name under `key`",
+        ),
+        None => (
+            "`base_url` must be an address of the web",
+            "write it as in `https://api.example.com/v1`",
+        ),
+    };
+    found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
+    None
+}
+
+/// `price: { input: 2.5, output: 10, cached: 1.25 }`
+fn price(node: &Node, found: &mut Vec<Diagnostic>) -> Option<Price> {
+    let section = Section::new("`price`", node, &CONFIG_KEY, found)?;
+    let keys = ["input", "output", "cached"];
+    section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
+    for name in ["input", "output"] {
+        if section.get(name).is_none() {
+            let message = format!("`price` lacks the key `{name}`");
+            let help = "write what a million tokens cost, in the currency of your budgets";
+            found.push(Diagnostic::new(&CONFIG_KEY, section.span(), message).help(help));
+        }
+    }
+    let mut part = |name: &str| section.number(name, MAX_PRICE, found);
+    let cached = part("cached");
+    let (input, output) = (part("input"), part("output"));
+    Some(Price {
+        input: input?,
+        output: output?,
+        cached,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::{Location, Project};
+    use super::*;
+    use crate::host::MemoryHost;
+
+    fn load(text: &str) -> (ModelList, Vec<String>) {
+        let host = MemoryHost::default()
+            .with_file("/p/planrun.yaml", text)
+            .with_variable("BASE", "http://127.0.0.1:9/v1");
+        let location = Location::of(&host, None, Some(Path::new("/p"))).unwrap();
+        let (project, findings) = Project::open(&host, &location).unwrap();
+        let found = findings.iter().flat_map(|one| {
+            one.diagnostics.iter().map(|finding| {
+                let fix = finding.fix.as_ref().map_or("", |fix| &fix.edits[0].text);
+                let place = one.source.slice(finding.span);
+                format!("`{place}` {} [{fix}]", finding.message)
+            })
+        });
+        (project.settings.models, found.collect())
+    }
+
+    #[test]
+    fn models_are_read() {
+        let text = "
+env: [KEY, BASE]
+models:
+  fast:
+    base_url: ${BASE}
+    model: small
+  best:
+    api: chat
+    base_url: https://models.example.com
+    model: large
+    key: KEY
+    temperature: 0.5
+    max_tokens: 4096
+    timeout: 5m
+    first_token: 30s
+    between_tokens: 10s
+    retries: 0
+    price: { input: 2.5, output: 10 }
+  default: fast
+";
+        let (list, found) = load(text);
+        assert_eq!(found, [""; 0]);
+        assert_eq!(list.default.as_deref(), Some("fast"));
+        let [fast, best] = &*list.models else {
+            panic!("{list:?}")
+        };
+        assert_eq!(fast.base_url.as_str(), "http://127.0.0.1:9/v1");
+        assert_eq!((fast.key.as_deref(), fast.retries), (None, None));
+        assert_eq!((best.key.as_deref(), best.retries), (Some("KEY"), Some(0)));
+        assert_eq!(best.first_token, Some(Duration::from_secs(30)));
+        let price = Price {
+            input: 2.5,
+            output: 10.0,
+            cached: None,
+        };
+        assert_eq!(best.price, Some(price));
+    }
+
+    #[test]
+    fn mistakes_have_their_place() {
+        let of = |text: &str| load(&format!("models: {{ fast: {{ {text} }} }}")).1;
+        let base = "base_url: 'http://a', model: m";
+        let cases = [
+            (
+                "model: m",
+                "`model` the model `fast` lacks the key `base_url` []",
+            ),
+            (
+                "base_url: 'http://a', modle: m",
+                "`modle` the model `fast` has no key `modle` [model]",
+            ),
+            (
+                "base_url: a.b/v1, model: m",
+                "`a.b/v1` `base_url` must be an address of the web []",
+            ),
+            (
+                "base_url: 'http://u:p@a', model: m",
+                "`http://u:p@a` a `base_url` has no credentials in it []",
+            ),
+            (
+                &format!("{base}, api: chatt"),
+                "`chatt` `api` of the model `fast` cannot be `chatt` [chat]",
+            ),
+            (
+                &format!("{base}, key: sk-123"),
+                "`sk-123` here stands the name of a variable of the environment, and nothing else []",
+            ),
+            (
+                &format!("{base}, key: K"),
+                "`K` K is read from the environment, and `env` of planrun.yaml does not list it []",
+            ),
+            (
+                &format!("{base}, timeout: soon"),
+                "`soon` `timeout` must be a length of time such as `30s`, at most 86400s []",
+            ),
+            (
+                &format!("{base}, retries: 99"),
+                "`99` `retries` must be a whole number from 0 to 10 []",
+            ),
+            (
+                &format!("{base}, temperature: hot"),
+                "`hot` `temperature` must be a number from 0 to 2 []",
+            ),
+            (
+                &format!("{base}, price: {{ input: 1 }}"),
+                "`input` `price` lacks the key `output` []",
+            ),
+        ];
+        for (text, expected) in cases {
+            let found = of(text);
+            assert_eq!(found.first().map(String::as_str), Some(expected), "{text}");
+        }
+        let found = load("models: { fast: { base_url: 'http://a', model: m }, default: fats }").1;
+        assert_eq!(
+            found,
+            ["`fats` there is no model `fats` under `models` [fast]"]
+        );
+        let found = load("models: { fast: { base_url: '${BASE}', model: m } }").1;
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("`env` of planrun.yaml does not list it"));
+    }
+}

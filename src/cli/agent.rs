@@ -1,0 +1,307 @@
+//! `planrun agent`: a request in plain words, planned by a model, checked, approved once and run.
+
+use std::io::{self, IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use planrun_agent::planner::{DEFAULT_ROUNDS, Event, Options, Planned, Planner, Refusal};
+use planrun_agent::profile::Profile;
+use planrun_core::run::Outcome;
+use planrun_lang::diag::render::{human, visible_text};
+use planrun_lang::protocol::RunState;
+use planrun_models::client::{HttpModel, Models};
+use planrun_models::model::Part;
+use planrun_runs::driver::Answering;
+use planrun_runs::runs::{
+    Inputs, Planrun, ResumeOptions, RunOptions, Workspace, new_run_id, real_host,
+};
+use planrun_serve::mode::{NotKept, PlanMode, approval};
+use planrun_serve::report;
+
+use super::arguments::{RunFormat, RunOutput};
+use super::run::{OutputOptions, listen, print_forecast, print_outcome, wait};
+use super::{Exit, Failure, Terminal, ask};
+
+const EXAMPLES: &str = "\
+Examples:
+  planrun agent \"Close every open ticket of Li\"            plan, ask once, run
+  planrun agent --dry-run \"Close every open ticket of Li\"  the plan, and what it would do at most
+  planrun agent --save tidy \"Close every open ticket\"      the plan stays as plans/tidy.plan
+  planrun agent --input request.txt --model large          a longer request, another model
+  planrun agent --debug \"What is the oldest ticket?\"       with everything that the model says
+
+The model is the one of `models` in planrun.yaml, or of OPENAI_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY. It sees what
+tools there are and what they take; the plan that it writes is checked, reaches what `allow` of planrun.yaml says, and
+changes nothing before somebody has agreed to all that it may do.";
+
+/// The longest request that is read, in bytes.
+const MAX_REQUEST: u64 = 256 * 1024;
+/// How often a plan that has failed in the middle is corrected.
+const DEFAULT_REPAIRS: usize = 2;
+
+/// Do what is asked for in plain words: a model writes a plan, which is checked, approved once and run.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// What is wanted.
+    #[arg(required_unless_present = "input", conflicts_with = "input")]
+    request: Option<String>,
+    /// Read the request from a file; `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// A model of planrun.yaml, or of the server.
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Whom the model plays: YAML with name, role, goals, tasks, backstory, language, tone.
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+    /// The most steps that a run executes.
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u64>,
+    /// How often a plan that has errors goes back to the model.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_ROUNDS)]
+    rounds: usize,
+    /// How often a plan that has failed in the middle is corrected; what it has completed stays.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_REPAIRS)]
+    repairs: usize,
+    /// Show the plan and what it would do at most; run nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Keep the plan as plans/NAME.plan.
+    #[arg(long, value_name = "NAME")]
+    save: Option<String>,
+    /// What is printed of the run.
+    #[arg(long, value_enum, default_value_t = RunOutput::Reply)]
+    output: RunOutput,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = RunFormat::Human)]
+    format: RunFormat,
+    /// Show what the model thinks and says, every plan, and every finding.
+    #[arg(long)]
+    debug: bool,
+}
+
+/// Plans, asks, and runs.
+///
+/// # Errors
+/// When the request, the project or the model cannot be had.
+pub fn run(
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let request = request(arguments)?;
+    let host = real_host();
+    let location = Workspace::locate(&*host, Path::new("-"), project)?;
+    let planrun = Planrun::at(host, location);
+    let model = model(&planrun, arguments.model.as_deref())?;
+    let options = Options {
+        rounds: arguments.rounds,
+        max_steps: arguments.max_steps,
+        profile: profile(arguments.profile.as_deref())?,
+    };
+    let mut watch = |event: Event<'_>| tell(event, arguments.debug, terminal);
+    let mut planner = Planner::new(planrun, &model, options, &mut watch)?;
+    let mut answer = wait(planner.plan(&request))?;
+    let mut base = None;
+    let mut repairs = arguments.repairs;
+    loop {
+        let plan = match answer {
+            Ok(plan) => plan,
+            Err(refusal) => return refuse(refusal, terminal),
+        };
+        if let Some(name) = &arguments.save {
+            save(planner.planrun(), name, &plan.text)?;
+        }
+        if arguments.dry_run {
+            return preview(planner.planrun(), &plan, arguments, terminal);
+        }
+        let outcome = drive(planner.planrun(), &plan, base.take(), arguments, terminal)?;
+        let has_failed = outcome.state == RunState::Failed && outcome.interruption.is_none();
+        if !has_failed || repairs == 0 {
+            return print_outcome(&outcome, None, output(arguments, terminal));
+        }
+        repairs -= 1;
+        let report = report::failure(&outcome);
+        terminal.say(&format!(
+            "the run {} has failed; the model corrects the plan",
+            outcome.run
+        ));
+        answer = wait(planner.repair(&report))?;
+        base = Some(outcome.run);
+    }
+}
+
+fn request(arguments: &Arguments) -> Result<String, Failure> {
+    let Some(path) = &arguments.input else {
+        return Ok(arguments.request.clone().unwrap_or_default());
+    };
+    let failed = |error: io::Error| {
+        Failure::Environment(format!(
+            "cannot read the request from `{}`: {error}",
+            path.display()
+        ))
+    };
+    let mut text = String::new();
+    if path.as_os_str() == "-" {
+        io::stdin()
+            .lock()
+            .take(MAX_REQUEST)
+            .read_to_string(&mut text)
+            .map_err(failed)?;
+    } else {
+        let file = std::fs::File::open(path).map_err(failed)?;
+        file.take(MAX_REQUEST)
+            .read_to_string(&mut text)
+            .map_err(failed)?;
+    }
+    if text.trim().is_empty() {
+        return Err(Failure::Usage("the request is empty".to_owned()));
+    }
+    Ok(text)
+}
+
+fn profile(path: Option<&Path>) -> Result<Profile, Failure> {
+    let Some(path) = path else {
+        return Ok(Profile::default());
+    };
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::Environment(format!("the profile {}: {error}", path.display()))
+    };
+    let text = real_host()
+        .read_file(path)
+        .map_err(|error| failed(&error))?;
+    Profile::read(&text).map_err(|error| failed(&error))
+}
+
+fn model(planrun: &Planrun, name: Option<&str>) -> Result<HttpModel, Failure> {
+    let workspace = planrun.workspace()?;
+    let models = Models::of(&workspace.project, planrun.host());
+    models
+        .open(name)
+        .map_err(|error| Failure::Environment(error.to_string()))
+}
+
+/// Tells what goes on beside the result.
+fn tell(event: Event<'_>, debug: bool, terminal: Terminal) {
+    match event {
+        Event::Asked(1) => terminal.say("the model plans …"),
+        Event::Asked(turn) => terminal.say(&format!("the model is asked again ({turn})")),
+        Event::Said(Part::Reasoning(text) | Part::Text(text)) if debug => {
+            terminal.say_plainly(&visible_text(text));
+        }
+        Event::LookedUp { tool, arguments } if debug => {
+            terminal.say(&format!("{tool} {}", visible_text(arguments)));
+        }
+        Event::Plan(text) if debug => {
+            terminal.say(&format!("its plan:\n{}", visible_text(text)));
+        }
+        Event::Said(_) | Event::LookedUp { .. } | Event::Plan(_) => {}
+        Event::Findings(told) if debug => terminal.say(told.trim_end()),
+        Event::Findings(told) => {
+            let first = told.lines().next().unwrap_or_default();
+            terminal.say(first.trim_end_matches(':'));
+        }
+    }
+}
+
+/// Why there is no plan.
+fn refuse(refusal: Refusal, terminal: Terminal) -> Result<Exit, Failure> {
+    match refusal {
+        Refusal::Project(error) => Err((*error).into()),
+        Refusal::Model(_) => Err(Failure::Environment(refusal.to_string())),
+        Refusal::Errors {
+            ref reports,
+            ref text,
+            ..
+        } => {
+            terminal.say_plainly(&human(reports, terminal.look));
+            terminal.say(&format!("the last plan was\n{}", visible_text(text)));
+            terminal.complain(&refusal.to_string());
+            Ok(Exit::Findings)
+        }
+        Refusal::NoPlan(_) | Refusal::Inputs | Refusal::Lookups => {
+            terminal.complain(&visible_text(&refusal.to_string()));
+            Ok(Exit::Findings)
+        }
+    }
+}
+
+fn save(planrun: &Planrun, name: &str, text: &str) -> Result<(), Failure> {
+    let kept = PlanMode::new(planrun.clone()).keep(name, text);
+    kept.map(drop)
+        .map_err(|why: NotKept| Failure::Usage(why.to_string()))
+}
+
+/// The plan, and what it would do at most.
+fn preview(
+    planrun: &Planrun,
+    planned: &Planned,
+    arguments: &Arguments,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    if arguments.format == RunFormat::Human {
+        terminal.print(&format!("{}\n", planned.text.trim_end()))?;
+    }
+    let forecast = planrun.forecast(&planned.plan, &Inputs::default(), None)?;
+    print_forecast(&forecast, output(arguments, terminal))
+}
+
+/// Runs a plan, once somebody has agreed to what it may do.
+fn drive(
+    planrun: &Planrun,
+    planned: &Planned,
+    base: Option<String>,
+    arguments: &Arguments,
+    terminal: Terminal,
+) -> Result<Outcome, Failure> {
+    let plan = &planned.plan;
+    wait(plan.verify_contracts())??;
+    let bounds = plan.bounds(None);
+    let run = new_run_id(&**planrun.host());
+    let approval = match plan.grant(&bounds) {
+        Some(grant) => {
+            let standing = plan.standing_grant(planrun, &grant)?;
+            Some(approval(
+                &run,
+                &plan.plan,
+                &bounds,
+                standing.unwrap_or(grant),
+            ))
+        }
+        None => None,
+    };
+    let base = base
+        .map(|base| wait(planrun.base(&base)))
+        .transpose()?
+        .transpose()?;
+    let is_present = terminal.is_watched() && io::stdin().is_terminal();
+    let drive = ResumeOptions {
+        answering: Answering {
+            answers: Vec::new(),
+            asker: is_present.then(|| ask::at_terminal(terminal)),
+        },
+        ..ResumeOptions::default()
+    };
+    let cancel = drive.cancel.clone();
+    let options = RunOptions {
+        id: Some(run),
+        approval,
+        base,
+        max_steps: arguments.max_steps,
+        drive,
+        ..RunOptions::default()
+    };
+    let run = planrun.start(plan, Inputs::default(), options)?;
+    let (driven, written) = listen(planrun, run, cancel, (arguments.format, terminal))?;
+    written?;
+    Ok(driven.outcome)
+}
+
+fn output(arguments: &Arguments, terminal: Terminal) -> OutputOptions {
+    OutputOptions {
+        format: arguments.format,
+        output: arguments.output,
+        terminal,
+    }
+}
