@@ -55,7 +55,7 @@ const CRATES: &[Crate] = &[
         rows: &[
             &["document", "report", "tree"],
             &["draft"],
-            &["asl", "calls", "aintegration"],
+            &["asl", "arazzo", "calls", "aintegration"],
         ],
     },
     Crate {

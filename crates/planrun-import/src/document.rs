@@ -95,6 +95,16 @@ pub fn json(text: &str, part: Range<usize>) -> Result<Node, Refused> {
     node(&value, offset, &mut left)
 }
 
+/// The elements under a key; none where there is no list.
+pub fn items<'n>(node: &'n Node, key: &str) -> &'n [Node] {
+    node.get(key).and_then(Node::items).unwrap_or_default()
+}
+
+/// The entries under a key; none where there is no mapping.
+pub fn entries<'n>(node: &'n Node, key: &str) -> &'n [Entry] {
+    node.get(key).and_then(Node::entries).unwrap_or_default()
+}
+
 /// # Errors
 /// Where the text is larger than is read.
 pub fn within_bounds(text: &str) -> Result<(), Refused> {
@@ -148,12 +158,12 @@ fn node(value: &Value<'_>, offset: usize, left: &mut usize) -> Result<Node, Refu
             let items = array.elements.iter().map(|item| node(item, offset, left));
             Content::List(items.collect::<Result<_, _>>()?)
         }
-        Value::Object(object) => Content::Map(entries(object, offset, left)?),
+        Value::Object(object) => Content::Map(fields_of(object, offset, left)?),
     };
     Ok(Node { span, content })
 }
 
-fn entries(object: &Object<'_>, offset: usize, left: &mut usize) -> Result<Vec<Entry>, Refused> {
+fn fields_of(object: &Object<'_>, offset: usize, left: &mut usize) -> Result<Vec<Entry>, Refused> {
     let mut names = BTreeSet::new();
     let entries = object.properties.iter().map(|property| {
         let name = match &property.name {

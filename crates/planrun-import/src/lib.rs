@@ -4,6 +4,7 @@
 //! of a plan is ever glued together, so text from outside cannot become code.
 
 mod aintegration;
+mod arazzo;
 pub mod asl;
 mod calls;
 pub mod document;
@@ -18,13 +19,15 @@ use planrun_lang::yaml::Node;
 
 pub use document::Refused;
 use draft::Draft;
-use report::{Fate, Report};
+use report::Report;
 
 /// The formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// State machines of AWS Step Functions.
     Asl,
+    /// Workflows of Arazzo.
+    Arazzo,
     /// Tasks and listeners of AIntegration.
     Aintegration,
     /// Payloads of the skeleton.
@@ -41,8 +44,9 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order in which a document is tried.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Asl,
+        Self::Arazzo,
         Self::Aintegration,
         Self::Payload,
         Self::Graph,
@@ -56,6 +60,7 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Self::Asl => "asl",
+            Self::Arazzo => "arazzo",
             Self::Aintegration => "aintegration",
             Self::Payload => "payload",
             Self::Graph => "graph",
@@ -68,6 +73,7 @@ impl Format {
     fn recognizes(self, root: &Node) -> bool {
         match self {
             Self::Asl => asl::recognizes(root),
+            Self::Arazzo => arazzo::recognizes(root),
             Self::Aintegration => aintegration::recognizes(root),
             Self::Payload => calls::payload::recognizes(root),
             Self::Graph => calls::sage::recognizes_graph(root),
@@ -101,34 +107,30 @@ pub fn import(
     let text = source.text();
     document::within_bounds(text)?;
     let mut draft = Draft::new(tools);
-    let is_numbered = calls::numbered::recognizes(text);
-    let (format, file) = if format == Some(Format::Numbered) || (format.is_none() && is_numbered) {
-        (
-            Format::Numbered,
-            calls::numbered::import(text, plan, &mut draft),
-        )
+    let is_numbered = match format {
+        Some(format) => format == Format::Numbered,
+        None => calls::numbered::recognizes(text),
+    };
+    let (format, root) = if is_numbered {
+        (Format::Numbered, None)
     } else {
         let (format, root) = tree_of(text, format)?;
-        let file = match format {
-            Format::Asl => asl::import(&root, plan, &mut draft)?,
-            Format::Aintegration => aintegration::import(&root, text, plan, &mut draft),
-            Format::Payload => calls::payload::import(&root, plan, &mut draft),
-            Format::Graph => calls::sage::import_graph(&root, plan, &mut draft),
-            Format::Steps => calls::sage::import_array(&root, plan, &mut draft),
-            Format::ToolCalls => calls::openai::import(&root, plan, &mut draft),
-            Format::Numbered => calls::numbered::import(text, plan, &mut draft),
-        };
-        (format, file)
+        (format, Some(root))
     };
+    let file = match (format, &root) {
+        (Format::Asl, Some(root)) => asl::import(root, plan, &mut draft),
+        (Format::Arazzo, Some(root)) => arazzo::import(root, &mut draft),
+        (Format::Aintegration, Some(root)) => aintegration::import(root, text, plan, &mut draft),
+        (Format::Payload, Some(root)) => calls::payload::import(root, plan, &mut draft),
+        (Format::Graph, Some(root)) => calls::sage::import_graph(root, plan, &mut draft),
+        (Format::Steps, Some(root)) => calls::sage::import_array(root, plan, &mut draft),
+        (Format::ToolCalls, Some(root)) => calls::openai::import(root, plan, &mut draft),
+        (Format::Numbered, _) | (_, None) => calls::numbered::import(text, plan, &mut draft),
+    }?;
     for tool in draft.missing_tools() {
         let why =
             "is declared in the plan: the project has no such tool, and what it gives is not known";
-        draft.report.add(
-            Fate::Changed,
-            Span::at(0),
-            format!("the tool `{tool}`"),
-            why,
-        );
+        draft.changed(Span::at(0), format!("the tool `{tool}`"), why);
     }
     let mut report = draft.report;
     report.sort();

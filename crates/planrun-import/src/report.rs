@@ -1,5 +1,7 @@
 //! What became of each part of a document: carried, changed or not carried, with its place and reason.
 
+use std::collections::BTreeSet;
+
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::source::{SourceFile, Span};
 
@@ -27,7 +29,7 @@ impl Fate {
 }
 
 /// One line of the report.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Note {
     pub fate: Fate,
     /// Where the part stands in the document.
@@ -42,6 +44,7 @@ pub struct Note {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     pub notes: Vec<Note>,
+    told: BTreeSet<Note>,
 }
 
 impl Report {
@@ -53,7 +56,7 @@ impl Report {
             what: what.into(),
             why: why.into(),
         };
-        if !self.notes.contains(&note) {
+        if self.told.insert(note.clone()) {
             self.notes.push(note);
         }
     }

@@ -68,6 +68,15 @@ pub fn constant(node: &Node) -> Expr {
     }
 }
 
+/// A number as written.
+pub fn number(text: &str) -> Option<Expr> {
+    let node = Node {
+        span: NOWHERE,
+        content: Content::Number(text.parse().ok()?),
+    };
+    Some(constant(&node))
+}
+
 pub fn list(elements: Vec<Expr>) -> Expr {
     expr(ExprKind::List(elements))
 }

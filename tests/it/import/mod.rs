@@ -5,3 +5,4 @@ mod fixtures;
 mod hostile;
 mod page;
 mod recorded;
+mod systems;

@@ -56,7 +56,7 @@ all branches. A way back is a `repeat` of at most 1,000 rounds where the loop be
 | `ItemReader` `ItemBatcher` `ResultWriter` | not carried: lists are read and written by calls |
 | paths | fields, positions, slices, `[*]` and filters; `..` is not carried |
 | intrinsic functions | all but `States.UUID`, `States.Hash`, `States.MathRandom`, and `States.StringToJson` of a text that is not constant |
-| JSONata | paths, filters, operators, objects, lists, `? :`, and the functions `sum count length max min average string number not exists uppercase lowercase trim contains split join replace append reverse distinct sort keys floor ceil round abs base64encode base64decode` |
+| JSONata | paths, filters, operators, objects, lists, `? :`, and the functions `merge sum count length max min average string number not exists uppercase lowercase trim contains split join replace append reverse distinct sort keys floor ceil round abs base64encode base64decode`; a path does not go through lists by itself |
 | the context object | `Map.Item.Value`, `Map.Item.Index`, `Execution.Input`, `State.Name` |
 
 ### The recorded machines
@@ -74,6 +74,11 @@ fn told(format: Format) -> (&'static str, &'static str) {
         Format::Asl => (
             "State machines of AWS Step Functions, in the Amazon States Language, with JSONPath and JSONata",
             "see [below](#state-machines)",
+        ),
+        Format::Arazzo => (
+            "Workflows of Arazzo 1.0, over the operations of their OpenAPI documents",
+            "a plan for each workflow, whose inputs are those of its schema. A step calls the operation as a tool of the namespace that is called like its source, or the plan of another workflow; `outputs` are expressions, \
+             `successCriteria` an `ensure`, a `retry` is a `retry`. Criteria that only ask for a good status are what every call asks for. Not carried: `goto` and `end`, headers and statuses as values, `replacements`",
         ),
         Format::Aintegration => (
             "Plans of AIntegration: tasks and listeners, in both spellings (`trigger_condition` and `trigger_status`, `listener_type` and `action_type`)",

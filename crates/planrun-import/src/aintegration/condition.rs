@@ -7,7 +7,6 @@ use planrun_lang::syntax::ast::{BinaryOp, Expr};
 
 use super::{Board, is};
 use crate::draft::excerpt;
-use crate::report::Fate;
 use crate::tree;
 
 /// Conditions that nest deeper are refused.
@@ -76,7 +75,7 @@ impl Board<'_, '_> {
                     .err()
                     .unwrap_or_else(|| "it goes on where it should end".to_owned());
                 let what = format!("the condition `{}`", excerpt(text));
-                self.draft.report.add(Fate::NotCarried, span, what, why);
+                self.draft.lost(span, what, why);
                 None
             }
         }

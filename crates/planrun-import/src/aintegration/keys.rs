@@ -4,7 +4,6 @@ use planrun_lang::diag::closest;
 use planrun_lang::yaml::Node;
 
 use crate::draft::{Draft, excerpt};
-use crate::report::Fate;
 
 pub const PLAN: [&str; 9] = [
     "plan_id",
@@ -55,11 +54,6 @@ pub fn unknown(node: &Node, known: &[&str], of: &str, draft: &mut Draft<'_>) {
         let near = closest(&entry.name, known.iter().copied());
         let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         let what = format!("the key `{}` of {of}", excerpt(&entry.name));
-        draft.report.add(
-            Fate::NotCarried,
-            entry.span,
-            what,
-            format!("there is no such key{help}"),
-        );
+        draft.lost(entry.span, what, format!("there is no such key{help}"));
     }
 }

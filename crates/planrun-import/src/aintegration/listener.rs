@@ -1,6 +1,6 @@
 //! Listeners: what sets them off, what they call, and what they set.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::diag::closest;
 use planrun_lang::syntax::ast::{
@@ -12,7 +12,6 @@ use planrun_lang::yaml::Node;
 use super::output::Given;
 use super::{Board, keys};
 use crate::draft::excerpt;
-use crate::report::Fate;
 use crate::tree;
 
 /// How often a listener may fire that sets itself off again.
@@ -39,12 +38,8 @@ impl Board<'_, '_> {
     pub fn read_listener<'d>(&mut self, node: &'d Node) -> Option<Listener<'d>> {
         keys::unknown(node, &keys::LISTENER, "a listener", self.draft);
         let Some(id) = node.get("listener_id").and_then(|id| self.id(id)) else {
-            self.draft.report.add(
-                Fate::NotCarried,
-                node.span,
-                "a listener",
-                "listener_id is required",
-            );
+            self.draft
+                .lost(node.span, "a listener", "listener_id is required");
             return None;
         };
         let triggers = node
@@ -96,30 +91,22 @@ impl Board<'_, '_> {
         let node = listener.node;
         let what = format!("listener `{}`", excerpt(&listener.id));
         let Some((on, again)) = self.triggered(listener) else {
-            self.draft
-                .report
-                .add(Fate::NotCarried, node.span, what, "nothing can set it off");
+            self.draft.lost(node.span, what, "nothing can set it off");
             return None;
         };
         let name = self.draft.name(&listener.id);
         let mut body = Vec::new();
         let action = self.action(listener, &what);
-        self.body(listener, action, &mut body);
+        self.done_by(listener, action, &mut body);
         if body.is_empty() {
-            self.draft.report.add(
-                Fate::NotCarried,
-                node.span,
-                what,
-                "does nothing and sets nothing",
-            );
+            self.draft
+                .lost(node.span, what, "does nothing and sets nothing");
             return None;
         }
-        self.draft
-            .report
-            .add(Fate::Carried, node.span, &*what, format!("`{name}`"));
+        self.draft.carried(node.span, &*what, format!("`{name}`"));
         if again {
             let why = format!("sets itself off again, and may do so {MAX_FIRINGS} times");
-            self.draft.report.add(Fate::Changed, node.span, &*what, why);
+            self.draft.changed(node.span, &*what, why);
         }
         if node
             .get("priority")
@@ -127,12 +114,8 @@ impl Board<'_, '_> {
             .is_some_and(|priority| priority != "0")
         {
             let why = "is not carried on: listeners that one event sets off run at the same time";
-            self.draft.report.add(
-                Fate::Changed,
-                node.span,
-                format!("the priority of {what}"),
-                why,
-            );
+            self.draft
+                .changed(node.span, format!("the priority of {what}"), why);
         }
         let prompt = node
             .get("action_prompt")
@@ -168,16 +151,22 @@ impl Board<'_, '_> {
         {
             let inner = self.condition(&guard, &listener.triggers, span)?;
             let why = "is a part of what sets the listener off; there it was read and never asked";
-            self.draft
-                .report
-                .add(Fate::Changed, span, "`action_condition`", why);
+            self.draft.changed(span, "`action_condition`", why);
             // Whatever a condition names sets the listener off, so `Any` says nothing more.
             condition.on = if is_any {
                 inner.on
             } else {
                 tree::binary(condition.on, BinaryOp::And, inner.on)
             };
+            if is_any {
+                condition.names.clear();
+            }
             condition.names.extend(inner.names);
+        }
+        if condition.names.iter().any(|(_, status)| status.is_none()) {
+            let why = "may hold at the beginning of a run as well, which is an event of every task";
+            let what = format!("the condition of listener `{}`", excerpt(&listener.id));
+            self.draft.changed(span, what, why);
         }
         for (id, status) in &condition.names {
             if let Some(task) = self.tasks.get_mut(id) {
@@ -192,7 +181,7 @@ impl Board<'_, '_> {
                 );
                 let why =
                     "sets the listener off as well, since every task that a condition names does";
-                self.draft.report.add(Fate::Changed, span, what, why);
+                self.draft.changed(span, what, why);
             }
         }
         let outputs = ["success_output", "failure_output"]
@@ -206,7 +195,7 @@ impl Board<'_, '_> {
         Some((condition.on, again))
     }
 
-    fn body(&mut self, listener: &Listener<'_>, action: Action, body: &mut Vec<Statement>) {
+    fn done_by(&mut self, listener: &Listener<'_>, action: Action, body: &mut Vec<Statement>) {
         let output = |field: &str| {
             listener
                 .node
@@ -319,8 +308,7 @@ impl Board<'_, '_> {
         if more.is_none() && (says("True") || says("False")) {
             let why = "says only whether it has gone well, which what it sets says too";
             self.draft
-                .report
-                .add(Fate::Changed, code.span, format!("the code of {what}"), why);
+                .changed(code.span, format!("the code of {what}"), why);
             return Action::Nothing(says("True"));
         }
         let why =
@@ -371,12 +359,8 @@ impl Board<'_, '_> {
             "calls `{}`: the tool is chosen in the plan, and no longer by a model",
             tool.path()
         );
-        self.draft.report.add(
-            Fate::Changed,
-            node.span,
-            format!("the agent of {what}"),
-            why,
-        );
+        self.draft
+            .changed(node.span, format!("the agent of {what}"), why);
         let arguments = self.arguments(tool, prompt, listener, what);
         Action::Call(
             self.draft
@@ -401,8 +385,7 @@ impl Board<'_, '_> {
             } else if parameter.required {
                 let value = self.input(name);
                 let why = "is an input of the plan; a model took it from its prompt there";
-                self.draft.report.add(
-                    Fate::Changed,
+                self.draft.changed(
                     listener.node.span,
                     format!("the argument `{name}` of {what}"),
                     why,
@@ -431,34 +414,29 @@ impl Board<'_, '_> {
 
     /// Notes for each task which others have led to it; what leads back to the main task is the end.
     pub fn note_before(&mut self, listeners: &[Listener<'_>], main: Option<&str>) {
-        let mut edges: Vec<(String, String)> = Vec::new();
+        let mut sources: BTreeMap<String, BTreeSet<&String>> = BTreeMap::new();
         for listener in listeners {
             let output = listener.node.get("success_output");
             let Some((target, _)) = output.and_then(|output| self.target(output)) else {
                 continue;
             };
             if main != Some(target.as_str()) {
-                edges.extend(
-                    listener
-                        .triggers
-                        .iter()
-                        .map(|trigger| (target.clone(), trigger.clone())),
-                );
+                sources
+                    .entry(target)
+                    .or_default()
+                    .extend(&listener.triggers);
             }
         }
-        for id in self.order.clone() {
-            let mut before: Vec<String> = Vec::new();
-            let mut open = vec![id.clone()];
+        for (id, task) in &mut self.tasks {
+            let mut seen = BTreeSet::from([id]);
+            let mut open = vec![id];
             while let Some(next) = open.pop() {
-                for (_, source) in edges.iter().filter(|(target, _)| *target == next) {
-                    if *source != id && !before.contains(source) {
-                        before.push(source.clone());
-                        open.push(source.clone());
+                for source in sources.get(next).into_iter().flatten() {
+                    if seen.insert(source) {
+                        task.before.push((*source).clone());
+                        open.push(source);
                     }
                 }
-            }
-            if let Some(task) = self.tasks.get_mut(&id) {
-                task.before = before;
             }
         }
     }

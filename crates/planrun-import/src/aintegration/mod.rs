@@ -15,11 +15,13 @@ use planrun_lang::syntax::ast::{
 };
 use planrun_lang::yaml::{Content, Node};
 
+use crate::document::{Refused, items};
 use crate::draft::{Draft, Made, excerpt, one_line, parameter};
-use crate::report::Fate;
 use crate::tree::{self, NOWHERE};
 use listener::Listener;
 
+/// More tasks, or more listeners, are refused.
+const MAX_PARTS: usize = 1000;
 /// How long a plan waits for its main task.
 const PATIENCE: i64 = 30 * 24 * 60 * 60;
 /// The statuses of the format, each as it is called here.
@@ -65,19 +67,25 @@ pub struct Board<'x, 't> {
 }
 
 /// The plan that a board of tasks and listeners is.
-pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> File {
+///
+/// # Errors
+/// Where it has more of them than are read.
+pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
+    for part in ["tasks", "listeners"] {
+        let count = items(root, part).len();
+        if count > MAX_PARTS {
+            let message = format!("the plan has {count} {part}, and at most {MAX_PARTS} are read");
+            return Err(Refused::new(
+                root.span,
+                message,
+                "split it into several plans",
+            ));
+        }
+    }
     keys::unknown(root, &keys::PLAN, "the plan", draft);
-    if root
-        .get("plan_id")
-        .and_then(Node::scalar)
-        .is_none_or(|id| id.is_empty())
-    {
-        draft.report.add(
-            Fate::NotCarried,
-            root.span,
-            "the plan",
-            "plan_id is required",
-        );
+    let id = root.get("plan_id").and_then(Node::scalar);
+    if id.is_none_or(|id| id.is_empty()) {
+        draft.lost(root.span, "the plan", "plan_id is required");
     }
     let mut board = Board {
         draft,
@@ -86,42 +94,8 @@ pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Fil
         order: Vec::new(),
         inputs: BTreeSet::new(),
     };
-    board.read_tasks(root);
-    let nodes = root
-        .get("listeners")
-        .and_then(Node::items)
-        .unwrap_or_default();
-    let listeners: Vec<Listener<'_>> = nodes
-        .iter()
-        .filter_map(|node| board.read_listener(node))
-        .collect();
-    let main = board.main_task(root);
-    if let Some(task) = main.as_ref().and_then(|main| board.tasks.get_mut(main)) {
-        task.statuses.extend(["running", "done"]);
-    }
-    listeners
-        .iter()
-        .for_each(|listener| board.note_outputs(listener));
-    board.note_before(&listeners, main.as_deref());
-    let mut last = Vec::new();
-    let mut told = BTreeSet::new();
-    for listener in &listeners {
-        if !told.insert(listener.id.clone()) {
-            let what = format!("listener `{}`", listener.id);
-            board.draft.report.add(
-                Fate::NotCarried,
-                listener.node.span,
-                what,
-                "another listener has this id",
-            );
-        }
-        let statement = board.listener(listener);
-        last.extend(statement);
-    }
-    let mut body = vec![policy()];
-    body.extend(board.declared(main.as_deref()));
-    body.append(&mut last);
-    body.extend(board.run_of(main.as_deref()));
+    let body = board.body(root);
+    let inputs = std::mem::take(&mut board.inputs);
     let title = |field: &str| root.get(field).and_then(Node::text).map(one_line);
     let doc = [
         title("name"),
@@ -129,15 +103,11 @@ pub fn import(root: &Node, text: &str, plan: &str, draft: &mut Draft<'_>) -> Fil
     ];
     let made = Made {
         doc: Some(doc.into_iter().flatten().collect::<Vec<_>>().join(": ")),
-        parameters: board
-            .inputs
-            .iter()
-            .map(|input| parameter(input, false))
-            .collect(),
+        parameters: inputs.iter().map(|input| parameter(input, false)).collect(),
         returns: Some(tree::type_named("any")),
         body,
     };
-    draft.file(plan, made)
+    Ok(draft.file(plan, made))
 }
 
 /// What fails waits for somebody, as there.
@@ -147,6 +117,36 @@ fn policy() -> Statement {
 }
 
 impl Board<'_, '_> {
+    /// The tasks, the listeners, and what begins and ends a run.
+    fn body(&mut self, root: &Node) -> Vec<Statement> {
+        self.read_tasks(root);
+        let nodes = items(root, "listeners").iter();
+        let listeners: Vec<Listener<'_>> =
+            nodes.filter_map(|node| self.read_listener(node)).collect();
+        let main = self.main_task(root);
+        if let Some(task) = main.as_ref().and_then(|main| self.tasks.get_mut(main)) {
+            task.statuses.extend(["running", "done"]);
+        }
+        listeners
+            .iter()
+            .for_each(|listener| self.note_outputs(listener));
+        self.note_before(&listeners, main.as_deref());
+        let (mut told, mut made) = (BTreeSet::new(), Vec::new());
+        for listener in &listeners {
+            if !told.insert(listener.id.clone()) {
+                let what = format!("listener `{}`", listener.id);
+                self.draft
+                    .lost(listener.node.span, what, "another listener has this id");
+            }
+            made.extend(self.listener(listener));
+        }
+        let mut body = vec![policy()];
+        body.extend(self.declared(main.as_deref()));
+        body.append(&mut made);
+        body.extend(self.run_of(main.as_deref()));
+        body
+    }
+
     /// An id as it is written: `001` is a number in YAML, and the text `001` is meant.
     fn id(&mut self, node: &Node) -> Option<String> {
         match &node.content {
@@ -159,9 +159,7 @@ impl Board<'_, '_> {
                     written.to_owned()
                 };
                 let why = format!("is a number in YAML; `\"{id}\"` is what is meant");
-                self.draft
-                    .report
-                    .add(Fate::Changed, node.span, format!("the id `{id}`"), why);
+                self.draft.changed(node.span, format!("the id `{id}`"), why);
                 Some(id)
             }
             Content::Null | Content::Bool(_) | Content::List(_) | Content::Map(_) => None,
@@ -169,18 +167,15 @@ impl Board<'_, '_> {
     }
 
     fn read_tasks(&mut self, root: &Node) {
-        for node in root.get("tasks").and_then(Node::items).unwrap_or_default() {
+        for node in items(root, "tasks") {
             keys::unknown(node, &keys::TASK, "a task", self.draft);
             let Some(id) = node.get("task_id").and_then(|id| self.id(id)) else {
-                self.draft
-                    .report
-                    .add(Fate::NotCarried, node.span, "a task", "task_id is required");
+                self.draft.lost(node.span, "a task", "task_id is required");
                 continue;
             };
             let title = node.get("name").and_then(Node::scalar).unwrap_or_default();
             if title.is_empty() {
-                self.draft.report.add(
-                    Fate::Changed,
+                self.draft.changed(
                     node.span,
                     format!("task `{id}`"),
                     "has no name, which there only a run would find",
@@ -192,8 +187,7 @@ impl Board<'_, '_> {
                 format!("task_{id}")
             };
             let name = self.draft.name(&wanted);
-            self.draft.report.add(
-                Fate::Carried,
+            self.draft.carried(
                 node.span,
                 format!("task `{}`", excerpt(&id)),
                 format!("`{name}`"),
@@ -209,8 +203,7 @@ impl Board<'_, '_> {
                 before: Vec::new(),
             };
             if self.tasks.insert(id.clone(), task).is_some() {
-                self.draft.report.add(
-                    Fate::NotCarried,
+                self.draft.lost(
                     node.span,
                     format!("task `{id}`"),
                     "another task has this id",
@@ -232,7 +225,7 @@ impl Board<'_, '_> {
             }
             self.unknown_task(&id, span);
         }
-        let nodes = root.get("tasks").and_then(Node::items).unwrap_or_default();
+        let nodes = items(root, "tasks");
         let marked = nodes.iter().find(|node| {
             matches!(
                 node.get("is_main_task").map(|main| &main.content),
@@ -249,12 +242,8 @@ impl Board<'_, '_> {
         let near = closest(id, self.tasks.keys().map(String::as_str));
         let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         let what = format!("task `{}`", excerpt(id));
-        self.draft.report.add(
-            Fate::NotCarried,
-            span,
-            what,
-            format!("there is no such task{help}"),
-        );
+        self.draft
+            .lost(span, what, format!("there is no such task{help}"));
     }
 
     /// The name that a status has here.
@@ -266,12 +255,8 @@ impl Board<'_, '_> {
             let near = closest(written, STATUSES.into_iter().map(|(theirs, _)| theirs));
             let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             let what = format!("the status `{}`", excerpt(written));
-            self.draft.report.add(
-                Fate::NotCarried,
-                span,
-                what,
-                format!("there is no such status{help}"),
-            );
+            self.draft
+                .lost(span, what, format!("there is no such status{help}"));
         }
         found.map(|(_, own)| own)
     }
@@ -291,13 +276,23 @@ impl Board<'_, '_> {
                 } else {
                     "stays as it is: no listener moves it, and none waits for it"
                 };
-                self.draft.report.add(Fate::Changed, task.span, what, why);
+                self.draft.changed(task.span, &*what, why);
             }
-            // The first status is the one with which a task begins.
+            // The first status is the one with which a task begins; that it begins would set off who listens for that.
+            let is_asked_for = task.statuses.contains("not_started");
+            if is_asked_for {
+                let why = "begins as `created`, since a listener waits for `not_started`";
+                self.draft.changed(task.span, &*what, why);
+            }
+            let first: &[&str] = if is_asked_for {
+                &["created", "not_started"]
+            } else {
+                &["not_started"]
+            };
             let rest = STATUSES.into_iter().map(|(_, own)| own).skip(1);
             let used =
                 rest.filter(|own| task.statuses.contains(own) || matches!(*own, "done" | "failed"));
-            let statuses = ["not_started"].into_iter().chain(used).map(tree::name);
+            let statuses = first.iter().copied().chain(used).map(tree::name);
             statements.push(tree::statement(StatementKind::Task {
                 name: tree::name(&task.name),
                 title: Text {
@@ -315,12 +310,8 @@ impl Board<'_, '_> {
     /// The beginning and the end of a run.
     fn run_of(&mut self, main: Option<&str>) -> Vec<Statement> {
         let Some(task) = main.and_then(|main| self.tasks.get(main)) else {
-            self.draft.report.add(
-                Fate::NotCarried,
-                Span::at(0),
-                "the plan",
-                "has no task, so nothing begins it",
-            );
+            self.draft
+                .lost(Span::at(0), "the plan", "has no task, so nothing begins it");
             return vec![tree::reply(tree::null())];
         };
         let (name, fields) = (task.name.clone(), task.fields.clone());

@@ -5,8 +5,8 @@ use planrun_lang::syntax::ast::{Expr, Statement, TemplatePart};
 use planrun_lang::yaml::{Content, Node};
 
 use super::{Board, keys, set};
+use crate::document::entries;
 use crate::draft::excerpt;
-use crate::report::Fate;
 use crate::tree;
 
 /// What `{{result.x}}` reads.
@@ -25,11 +25,7 @@ impl Board<'_, '_> {
         let (id, status) = self.target(node)?;
         let name = self.tasks.get(&id)?.name.clone();
         let mut context = Vec::new();
-        for entry in node
-            .get("context")
-            .and_then(Node::entries)
-            .unwrap_or_default()
-        {
+        for entry in entries(node, "context") {
             let value = self.templated(&entry.value, given);
             context.push((entry.name.clone(), value));
         }
@@ -65,10 +61,7 @@ impl Board<'_, '_> {
         };
         task.is_set = true;
         task.statuses.insert(status);
-        let entries = node
-            .get("context")
-            .and_then(Node::entries)
-            .unwrap_or_default();
+        let entries = entries(node, "context");
         task.fields
             .extend(entries.iter().map(|entry| entry.name.clone()));
     }
@@ -164,7 +157,7 @@ impl Board<'_, '_> {
         }
         let what = format!("`{{{}}}`", excerpt(inside));
         let why = "no listener gives this field; the plan takes it as an input";
-        self.draft.report.add(Fate::Changed, span, what, why);
+        self.draft.changed(span, what, why);
         Some(self.input(field))
     }
 

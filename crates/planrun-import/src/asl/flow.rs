@@ -6,11 +6,11 @@ use planrun_lang::syntax::ast::{Expr, Statement, StatementKind, StepBody, WaitFo
 use planrun_lang::yaml::Node;
 
 use super::choice;
-use super::data::{Element, Scope, Value, jsonata_of};
+use super::data::{Element, Scope, jsonata_of};
 use super::machine::{Machine, State};
+use super::value::Value;
 use crate::document::Refused;
 use crate::draft::Draft;
-use crate::report::Fate;
 use crate::tree;
 
 /// More states are not written down, those counted again that stand in several branches.
@@ -178,17 +178,11 @@ impl<'x, 't> Translator<'x, 't> {
     fn tell(&mut self, state: &State<'_>) {
         let what = format!("state `{}`", super::short(state.name));
         if self.seen.insert(state.name.to_owned()) {
-            self.draft.report.add(
-                Fate::Carried,
-                state.entry.span,
-                what,
-                format!("`{}`", state.kind),
-            );
+            self.draft
+                .carried(state.entry.span, what, format!("`{}`", state.kind));
         } else {
             let why = "stands in the plan once for each way that leads to it";
-            self.draft
-                .report
-                .add(Fate::Changed, state.entry.span, what, why);
+            self.draft.changed(state.entry.span, what, why);
         }
     }
 
@@ -259,19 +253,6 @@ impl<'x, 't> Translator<'x, 't> {
         });
     }
 
-    pub fn scope<'s>(&'s self, state: &State<'s>, root: Value, flow: &'s Flow) -> Scope<'s> {
-        Scope {
-            root,
-            variables: &flow.variables,
-            element: flow.element.as_ref(),
-            input: &self.input,
-            state: state.name,
-            result: None,
-            error: None,
-            is_jsonata: state.is_jsonata,
-        }
-    }
-
     /// Gives a large value a name.
     pub fn settle(&mut self, name: &str, value: Value, out: &mut Vec<Statement>) -> Value {
         let is_bound = matches!(&value, Value::Object { bound: Some(_), .. });
@@ -304,16 +285,7 @@ impl<'x, 't> Translator<'x, 't> {
 
     /// A field of a state that may be computed: by a path where it is called so, by JSONata, or written down.
     pub fn computed(&mut self, state: &State<'_>, field: &str, node: &Node, flow: &Flow) -> Expr {
-        let scope = Scope {
-            root: flow.value.clone(),
-            variables: &flow.variables,
-            element: flow.element.as_ref(),
-            input: &self.input,
-            state: state.name,
-            result: None,
-            error: None,
-            is_jsonata: state.is_jsonata,
-        };
+        let scope = scope_of(&self.input, state, flow.value.clone(), flow);
         match node.text() {
             Some(path) if field.ends_with("Path") => scope.value(path, node, self.draft).expr(),
             Some(text) if state.is_jsonata && jsonata_of(text).is_some() => scope
@@ -333,10 +305,7 @@ impl<'x, 't> Translator<'x, 't> {
     ) -> Result<Going<'d>, Refused> {
         let mut ways = Vec::new();
         let input = self.through(state, "InputPath", flow.value.clone(), &flow);
-        let rules = state
-            .get("Choices")
-            .and_then(Node::items)
-            .unwrap_or_default();
+        let rules = state.items("Choices");
         for rule in rules {
             let Some(next) = rule.get("Next").and_then(Node::text) else {
                 continue;
@@ -371,7 +340,7 @@ impl<'x, 't> Translator<'x, 't> {
         input: &Value,
         flow: &Flow,
     ) -> Option<Expr> {
-        let scope = self.scope(state, input.clone(), flow);
+        let scope = scope_of(&self.input, state, input.clone(), flow);
         let condition = match rule.get("Condition").and_then(Node::text) {
             Some(text) => {
                 let code = jsonata_of(text).unwrap_or(text);
@@ -557,4 +526,23 @@ pub fn duration(seconds: Expr) -> Expr {
     use planrun_lang::syntax::ast::TemplatePart;
     let parts = vec![TemplatePart::Expr(seconds), TemplatePart::Text("s".into())];
     tree::function("duration", vec![tree::template(parts)])
+}
+
+/// What a state can read, with `root` as what `$` is.
+pub fn scope_of<'s>(
+    input: &'s Value,
+    state: &'s State<'_>,
+    root: Value,
+    flow: &'s Flow,
+) -> Scope<'s> {
+    Scope {
+        root,
+        variables: &flow.variables,
+        element: flow.element.as_ref(),
+        input,
+        state: state.name,
+        result: None,
+        error: None,
+        is_jsonata: state.is_jsonata,
+    }
 }

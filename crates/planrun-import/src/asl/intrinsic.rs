@@ -3,7 +3,7 @@
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, TemplatePart};
 
 use super::data::Scope;
-use super::path::{ONE, number};
+use super::path::{ONE, within_bounds};
 use crate::document;
 use crate::tree;
 
@@ -15,6 +15,7 @@ const MAX_DEPTH: usize = 12;
 /// # Errors
 /// Why it is none, or why it has no counterpart.
 pub fn read(text: &str, scope: &Scope<'_>) -> Result<Expr, String> {
+    within_bounds(text)?;
     call(text, scope, MAX_DEPTH)
 }
 
@@ -76,7 +77,7 @@ fn argument(text: &str, scope: &Scope<'_>, depth: usize) -> Result<Expr, String>
     match text {
         "true" | "false" => Ok(tree::boolean(text == "true")),
         "null" => Ok(tree::null()),
-        _ => number(text).ok_or_else(|| format!("`{}` is no argument", super::short(text))),
+        _ => tree::number(text).ok_or_else(|| format!("`{}` is no argument", super::short(text))),
     }
 }
 
@@ -98,80 +99,68 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-fn counterpart(name: &str, mut arguments: Vec<Expr>) -> Result<Expr, String> {
+fn counterpart(name: &str, arguments: Vec<Expr>) -> Result<Expr, String> {
     let count = arguments.len();
-    let mut take = || {
-        if arguments.is_empty() {
-            tree::null()
-        } else {
-            arguments.remove(0)
-        }
-    };
-    Ok(match (name, count) {
-        ("Format", 1..) => return format(&take(), arguments),
-        ("Array", _) => tree::list(arguments),
-        ("ArrayContains", 2) => {
-            let list = take();
-            tree::binary(take(), BinaryOp::In, list)
-        }
-        ("ArrayLength", 1) => tree::function("size", vec![take()]),
-        ("ArrayGetItem", 2) => {
-            let list = take();
-            tree::index(list, take())
-        }
-        ("ArrayUnique", 1) => tree::method(take(), "distinct", Vec::new()),
-        ("ArrayPartition", 2) => {
-            let list = take();
-            partition(&list, take())
-        }
-        ("ArrayRange", 3) => {
-            let (first, last) = (take(), take());
-            range(first, last, take())
-        }
-        ("Base64Encode", 1) => {
-            let bytes = tree::function("bytes", vec![take()]);
-            tree::method(tree::variable("base64"), "encode", vec![bytes])
-        }
-        ("Base64Decode", 1) => {
-            let bytes = tree::method(tree::variable("base64"), "decode", vec![take()]);
-            tree::function("string", vec![bytes])
-        }
-        ("JsonMerge", 3) => {
-            let first = take();
-            tree::function("merge", vec![first, take()])
-        }
-        ("JsonToString", 1) => tree::function("json", vec![take()]),
-        ("StringToJson", 1) => return parsed(&take()),
-        ("MathAdd", 2) => {
-            let (first, second) = (take(), take());
-            match second.kind {
-                ExprKind::Literal(Literal::Int(number)) if number < 0 => {
-                    let size = tree::int(number.saturating_neg());
-                    tree::binary(first, BinaryOp::Subtract, size)
-                }
-                _ => tree::binary(first, BinaryOp::Add, second),
-            }
-        }
-        ("StringSplit", 2) => {
-            let text = take();
-            return split_by(text, take());
-        }
+    match (name, count) {
         ("UUID", _) => {
-            return Err(
-                "a random id comes from a step, `sys.uuid()`, and not from an expression".into(),
-            );
+            Err("a random id comes from a step, `sys.uuid()`, and not from an expression".into())
         }
-        ("Hash", _) => return Err("there is no function for hashes; a tool can give one".into()),
+        ("Hash", _) => Err("there is no function for hashes; a tool can give one".into()),
         ("MathRandom", _) => {
-            return Err("a random number comes from a tool, and not from an expression".into());
+            Err("a random number comes from a tool, and not from an expression".into())
+        }
+        ("Array", _) => Ok(tree::list(arguments)),
+        ("Format", 1..) => {
+            let mut arguments = arguments.into_iter();
+            let pattern = arguments.next().unwrap_or_else(tree::null);
+            format(&pattern, arguments.collect())
         }
         _ => {
-            return Err(format!(
-                "`States.{}` with {count} arguments has no counterpart",
-                super::short(name)
-            ));
+            let called = super::short(name);
+            let missing = || format!("`States.{called}` with {count} arguments has no counterpart");
+            of_few(name, arguments).ok_or_else(missing)?
         }
-    })
+    }
+}
+
+/// A function of one to three arguments; `None` where there is none of this name and number.
+fn of_few(name: &str, arguments: Vec<Expr>) -> Option<Result<Expr, String>> {
+    let count = arguments.len();
+    let mut arguments = arguments.into_iter();
+    let first = arguments.next()?;
+    let mut take = || arguments.next().unwrap_or_else(tree::null);
+    let base64 =
+        |called: &str, value: Expr| tree::method(tree::variable("base64"), called, vec![value]);
+    Some(Ok(match (name, count) {
+        ("ArrayContains", 2) => tree::binary(take(), BinaryOp::In, first),
+        ("ArrayLength", 1) => tree::function("size", vec![first]),
+        ("ArrayGetItem", 2) => tree::index(first, take()),
+        ("ArrayUnique", 1) => tree::method(first, "distinct", Vec::new()),
+        ("ArrayPartition", 2) => partition(&first, take()),
+        ("ArrayRange", 3) => {
+            let last = take();
+            range(first, last, take())
+        }
+        ("Base64Encode", 1) => base64("encode", tree::function("bytes", vec![first])),
+        ("Base64Decode", 1) => tree::function("string", vec![base64("decode", first)]),
+        ("JsonMerge", 3) => tree::function("merge", vec![first, take()]),
+        ("JsonToString", 1) => tree::function("json", vec![first]),
+        ("StringToJson", 1) => return Some(parsed(&first)),
+        ("MathAdd", 2) => sum(first, take()),
+        ("StringSplit", 2) => return Some(split_by(first, take())),
+        _ => return None,
+    }))
+}
+
+fn sum(first: Expr, second: Expr) -> Expr {
+    match second.kind {
+        ExprKind::Literal(Literal::Int(number)) if number < 0 => tree::binary(
+            first,
+            BinaryOp::Subtract,
+            tree::int(number.saturating_neg()),
+        ),
+        _ => tree::binary(first, BinaryOp::Add, second),
+    }
 }
 
 fn format(pattern: &Expr, values: Vec<Expr>) -> Result<Expr, String> {

@@ -1,16 +1,15 @@
 //! `Map` and `Parallel`: machines inside of a state.
 
-use planrun_lang::syntax::ast::{BinaryOp, Expr, Statement, StatementKind, StepBody};
-use planrun_lang::yaml::Node;
+use planrun_lang::syntax::ast::{BinaryOp, Block, Expr, Statement, StatementKind, StepBody};
 
-use super::data::{Element, Value};
+use super::data::Element;
 use super::flow::{End, Flow, Going, Region, Translator};
 use super::machine::{Machine, State};
 use super::path::ONE;
 use super::task::Run;
+use super::value::Value;
 use crate::document::Refused;
-use crate::draft::expressions;
-use crate::report::Fate;
+use crate::draft::{Draft, expressions};
 use crate::tree;
 
 /// The most elements of a list, since every loop of a plan has a bound.
@@ -39,41 +38,20 @@ impl Translator<'_, '_> {
         let input = self.through(state, "InputPath", flow.value.clone(), &flow);
         let list = self.items(state, &input, &flow);
         let (element, index) = (self.draft.name("item"), self.draft.name("number"));
-        let mut within = flow.clone();
-        within.element = Some(Element {
+        let within = Element {
             value: tree::variable(&element),
             index: tree::variable(&index),
-        });
-        let selector = state.get("ItemSelector").or(state.get("Parameters"));
-        let mut body = Vec::new();
-        within.value = match selector {
-            Some(node) => {
-                let value = self.templated(state, node, input, None, &within);
-                self.settle(&format!("{}_item", state.name), value, &mut body)
-            }
-            None => Value::Opaque(tree::variable(&element)),
         };
-        self.walk(
-            &inner,
-            inner.start,
-            within,
-            &Region::whole(End::Yield),
-            &mut body,
-        )?;
-        let body = tree::block(body);
+        let body = self.of_element(state, &inner, within, input, &flow)?;
         let mut is_read = false;
-        expressions(&body, &mut |expression| {
-            is_read |= reads(expression, &index)
-        });
+        expressions(&body, &mut |one| is_read |= reads(one, &index));
         let what = format!("the list of state `{}`", state.name);
         let why = format!("may have {MAX_ELEMENTS} elements: every loop of a plan has a bound");
-        self.draft
-            .report
-            .add(Fate::Changed, state.entry.span, what, why);
-        self.tell_retry(state);
+        self.draft.changed(state.entry.span, what, why);
+        tell_retry(state, self.draft);
         let tolerance = self.tolerance(state, &flow);
         let name = self.draft.name_of(state.name, state.entry.span, "state");
-        let each = StepBody::Each {
+        let body = StepBody::Each {
             element: tree::name(&element),
             index: is_read.then(|| tree::name(&index)),
             list: Box::new(list),
@@ -83,15 +61,43 @@ impl Translator<'_, '_> {
             settle: tolerance.is_some(),
             body,
         };
+        let clauses = Vec::new();
         let run = match tolerance {
             None => Run {
                 name,
-                body: each,
-                clauses: Vec::new(),
+                body,
+                clauses,
             },
-            Some(tolerance) => self.tolerant(state, name, each, tolerance),
+            Some(tolerance) => self.tolerant(state, name, body, tolerance),
         };
         self.run(machine, state, run, flow, region, out)
+    }
+
+    /// What is done with each element.
+    fn of_element<'d>(
+        &mut self,
+        state: &State<'d>,
+        inner: &Machine<'d>,
+        element: Element,
+        input: Value,
+        flow: &Flow,
+    ) -> Result<Block, Refused> {
+        let item = Value::Opaque(element.value.clone());
+        let mut within = Flow {
+            element: Some(element),
+            ..flow.clone()
+        };
+        let mut body = Vec::new();
+        within.value = match state.get("ItemSelector").or(state.get("Parameters")) {
+            Some(node) => {
+                let value = self.templated(state, node, input, None, &within);
+                self.settle(&format!("{}_item", state.name), value, &mut body)
+            }
+            None => item,
+        };
+        let region = Region::whole(End::Yield);
+        self.walk(inner, inner.start, within, &region, &mut body)?;
+        Ok(tree::block(body))
     }
 
     /// The list that is gone through.
@@ -190,21 +196,6 @@ impl Translator<'_, '_> {
         }
     }
 
-    fn tell_retry(&mut self, state: &State<'_>) {
-        let Some(node) = state
-            .get("Retry")
-            .filter(|node| node.items().is_some_and(|items| !items.is_empty()))
-        else {
-            return;
-        };
-        let what = format!("`Retry` of state `{}`", state.name);
-        let why =
-            "`retry` belongs to calls: beginning a block again repeats the effects that it has had";
-        self.draft
-            .report
-            .add(Fate::NotCarried, node.span, what, why);
-    }
-
     pub fn branches<'d>(
         &mut self,
         machine: &Machine<'d>,
@@ -213,10 +204,7 @@ impl Translator<'_, '_> {
         region: &Region<'d>,
         out: &mut Vec<Statement>,
     ) -> Result<Going<'d>, Refused> {
-        let branches = state
-            .get("Branches")
-            .and_then(Node::items)
-            .unwrap_or_default();
+        let branches = state.items("Branches");
         let input = self.through(state, "InputPath", flow.value.clone(), &flow);
         let template = state.get(if state.is_jsonata {
             "Arguments"
@@ -230,7 +218,7 @@ impl Translator<'_, '_> {
             }
             None => input,
         };
-        self.tell_retry(state);
+        tell_retry(state, self.draft);
         let (mut steps, mut results) = (Vec::new(), Vec::new());
         for (number, branch) in branches.iter().enumerate() {
             let inner = Machine::read(branch, state.is_jsonata)?;
@@ -270,4 +258,16 @@ fn reads(expression: &Expr, name: &str) -> bool {
     let mut found = matches!(&expression.kind, ExprKind::Name(there) if &**there == name);
     expression.parts(&mut |part| found |= reads(part, name));
     found
+}
+
+fn tell_retry(state: &State<'_>, draft: &mut Draft<'_>) {
+    if let Some(node) = state
+        .get("Retry")
+        .filter(|_| !state.items("Retry").is_empty())
+    {
+        let what = format!("`Retry` of state `{}`", state.name);
+        let why =
+            "`retry` belongs to calls: beginning a block again repeats the effects that it has had";
+        draft.lost(node.span, what, why);
+    }
 }

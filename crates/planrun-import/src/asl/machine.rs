@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use planrun_lang::diag::closest;
 use planrun_lang::yaml::{Entry, Node};
 
-use crate::document::Refused;
+use crate::document::{Refused, entries};
 
 /// Machines with more states are refused.
-const MAX_STATES: usize = 1000;
+const MAX_STATES: usize = 500;
 
 /// One state.
 pub struct State<'d> {
@@ -27,10 +27,14 @@ impl<'d> State<'d> {
         self.get(field).and_then(Node::text)
     }
 
+    pub fn items(&self, field: &str) -> &'d [Node] {
+        self.get(field).and_then(Node::items).unwrap_or_default()
+    }
+
     /// Where it leads, in the order of the document.
     pub fn targets(&self) -> Vec<&'d str> {
         let listed = |field: &str| {
-            let items = self.get(field).and_then(Node::items).unwrap_or_default();
+            let items = self.items(field);
             items.iter().filter_map(|item| item.get("Next")?.text())
         };
         let mut targets: Vec<&str> = listed("Choices").collect();
@@ -53,10 +57,7 @@ impl<'d> Machine<'d> {
     pub fn read(node: &'d Node, is_jsonata: bool) -> Result<Self, Refused> {
         let language = |node: &Node| Some(node.get("QueryLanguage")?.text()? == "JSONata");
         let is_jsonata = language(node).unwrap_or(is_jsonata);
-        let entries = node
-            .get("States")
-            .and_then(Node::entries)
-            .unwrap_or_default();
+        let entries = entries(node, "States");
         if entries.is_empty() || entries.len() > MAX_STATES {
             let message = format!(
                 "a machine has one to {MAX_STATES} states, and this one has {}",
@@ -86,38 +87,43 @@ impl<'d> Machine<'d> {
             };
             states.insert(entry.name.as_str(), state);
         }
-        let known = |name: &str, place: &Node| {
-            if states.contains_key(name) {
-                return Ok(());
-            }
-            let near = closest(name, states.keys().copied());
-            let help = near.map_or_else(
-                || "name a state of the same machine".to_owned(),
-                |near| format!("did you mean `{near}`?"),
-            );
-            Err(Refused::new(
-                place.span,
-                format!("there is no state `{name}`"),
-                help,
-            ))
-        };
-        let start = node
+        let Some((start, place)) = node
             .get("StartAt")
-            .and_then(|start| Some((start.text()?, start)));
-        let Some((start, place)) = start else {
+            .and_then(|start| Some((start.text()?, start)))
+        else {
+            let message = "the machine has no `StartAt`";
             return Err(Refused::new(
                 node.span,
-                "the machine has no `StartAt`",
+                message,
                 "name the state that it begins with",
             ));
         };
-        known(start, place)?;
-        for state in states.values() {
+        let machine = Self { start, states };
+        machine.known(start, place)?;
+        for state in machine.states.values() {
             for target in state.targets() {
-                known(target, &state.entry.value)?;
+                machine.known(target, &state.entry.value)?;
             }
         }
-        Ok(Self { start, states })
+        Ok(machine)
+    }
+
+    /// # Errors
+    /// Where there is no state of this name.
+    fn known(&self, name: &str, place: &Node) -> Result<(), Refused> {
+        if self.states.contains_key(name) {
+            return Ok(());
+        }
+        let near = closest(name, self.states.keys().copied());
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "name a state of the same machine".to_owned(),
+        };
+        Err(Refused::new(
+            place.span,
+            format!("there is no state `{name}`"),
+            help,
+        ))
     }
 
     fn targets(&self, state: &str) -> Vec<&'d str> {

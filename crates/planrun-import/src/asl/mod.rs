@@ -11,6 +11,7 @@ mod output;
 mod path;
 mod repetition;
 mod task;
+mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,11 +24,10 @@ pub use task::called;
 
 use crate::document::Refused;
 use crate::draft::{Draft, Made, excerpt as short, expressions, parameter};
-use crate::report::Fate;
 use crate::tree;
-use data::Value;
 use flow::{End, Flow, Region, Translator};
 use machine::Machine;
+use value::Value;
 
 /// The parameter that is the whole input.
 pub const INPUT: &str = "input";
@@ -45,18 +45,14 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Re
     let file = attempt(root, plan, None, draft)?;
     let Some(fields) = read_fields(&file, draft) else {
         let why = "is the input `input` of the plan";
-        draft
-            .report
-            .add(Fate::Changed, root.span, "the input of the machine", why);
+        draft.changed(root.span, "the input of the machine", why);
         return Ok(file);
     };
     *draft = Draft::new(draft.catalog());
     let file = attempt(root, plan, Some(&fields), draft)?;
     if !fields.is_empty() {
         let why = "the fields that the machine reads are inputs of the plan";
-        draft
-            .report
-            .add(Fate::Changed, root.span, "the input of the machine", why);
+        draft.changed(root.span, "the input of the machine", why);
     }
     Ok(file)
 }
@@ -122,9 +118,7 @@ fn deadline(node: &Node, body: &mut Vec<Statement>, draft: &mut Draft<'_>) {
     let policy = tree::object(vec![("deadline".to_owned(), tree::seconds(seconds))]);
     body.insert(0, tree::statement(StatementKind::Policy(policy)));
     let what = "`TimeoutSeconds` of the machine";
-    draft
-        .report
-        .add(Fate::Carried, node.span, what, "`deadline` of the plan");
+    draft.carried(node.span, what, "`deadline` of the plan");
 }
 
 /// The fields of the input that a plan reads, where it reads nothing else of it and they can be inputs.

@@ -3,12 +3,12 @@
 use planrun_lang::syntax::ast::{Expr, Statement};
 use planrun_lang::yaml::{Content, Node};
 
-use super::data::{Scope, Value, jsonata_of};
-use super::flow::{Flow, Translator};
+use super::data::{Scope, jsonata_of};
+use super::flow::{Flow, Translator, scope_of};
 use super::machine::State;
 use super::path::Path;
+use super::value::Value;
 use crate::draft::error_name;
-use crate::report::Fate;
 use crate::tree;
 
 impl Translator<'_, '_> {
@@ -21,14 +21,8 @@ impl Translator<'_, '_> {
             Some("$") => value,
             Some(path) => {
                 let scope = Scope {
-                    root: value,
-                    variables: &flow.variables,
-                    element: flow.element.as_ref(),
-                    input: &self.input,
-                    state: state.name,
-                    result: None,
-                    error: None,
                     is_jsonata: false,
+                    ..scope_of(&self.input, state, value, flow)
                 };
                 scope.value(path, node, self.draft)
             }
@@ -46,14 +40,8 @@ impl Translator<'_, '_> {
         flow: &Flow,
     ) -> Value {
         let scope = Scope {
-            root,
-            variables: &flow.variables,
-            element: flow.element.as_ref(),
-            input: &self.input,
-            state: state.name,
             result,
-            error: None,
-            is_jsonata: state.is_jsonata,
+            ..scope_of(&self.input, state, root, flow)
         };
         scope.template(node, self.draft)
     }
@@ -184,9 +172,7 @@ impl Translator<'_, '_> {
             (Some(_), _) | (None, Some(_)) => {
                 let why = "fails with `tool.failed`: a class is written in the plan, so that a check can tell who catches it";
                 let what = format!("the computed error of state `{}`", state.name);
-                self.draft
-                    .report
-                    .add(Fate::Changed, state.entry.span, what, why);
+                self.draft.changed(state.entry.span, what, why);
                 "tool.failed".to_owned()
             }
         };

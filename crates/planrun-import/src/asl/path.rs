@@ -2,11 +2,23 @@
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, UnaryOp};
 
-use super::data::Value;
+use super::value::Value;
 use crate::tree;
 
 /// The name of an element in a comprehension; no name of a plan is the same.
 pub const ONE: &str = "one";
+
+/// Longer expressions of any kind are refused, in bytes.
+const MAX_EXPRESSION: usize = 4096;
+
+/// # Errors
+/// Where an expression is longer than is read.
+pub fn within_bounds(text: &str) -> Result<(), String> {
+    if text.len() <= MAX_EXPRESSION {
+        return Ok(());
+    }
+    Err(format!("an expression may have {MAX_EXPRESSION} bytes"))
+}
 
 /// Where a path begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +54,7 @@ impl Path {
     /// # Errors
     /// Why it is none, or why it has no counterpart.
     pub fn read(text: &str) -> Result<Self, String> {
+        within_bounds(text)?;
         let rest = text
             .strip_prefix('$')
             .ok_or_else(|| format!("`{}` is no path", super::short(text)))?;
@@ -294,16 +307,7 @@ fn operand(text: &str) -> Result<Expr, String> {
     match text {
         "true" | "false" => Ok(tree::boolean(text == "true")),
         "null" => Ok(tree::null()),
-        _ => number(text)
+        _ => tree::number(text)
             .ok_or_else(|| format!("`{}` is no operand of a filter", super::short(text))),
     }
-}
-
-/// A number as written.
-pub fn number(text: &str) -> Option<Expr> {
-    let node = planrun_lang::yaml::Node {
-        span: tree::NOWHERE,
-        content: planrun_lang::yaml::Content::Number(text.parse().ok()?),
-    };
-    Some(tree::constant(&node))
 }

@@ -3,13 +3,11 @@
 use std::collections::BTreeSet;
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, Statement, StatementKind, StepBody};
-use planrun_lang::yaml::Node;
 
-use super::data::Value;
 use super::flow::{End, Flow, Going, Region, Stop, Translator};
 use super::machine::{Machine, State};
+use super::value::Value;
 use crate::document::Refused;
-use crate::report::Fate;
 use crate::tree;
 
 /// The most rounds of a loop, since every loop of a plan has a bound.
@@ -68,9 +66,7 @@ impl Translator<'_, '_> {
         let why = format!(
             "is a `repeat` of at most {MAX_ROUNDS} rounds: every loop of a plan has a bound"
         );
-        self.draft
-            .report
-            .add(Fate::Changed, head.entry.span, what, why);
+        self.draft.changed(head.entry.span, what, why);
         let size = tree::function("size", vec![tree::variable(&rounds)]);
         let last = tree::binary(size, BinaryOp::Subtract, tree::int(1));
         let last = tree::index(tree::variable(&rounds), last);
@@ -162,13 +158,7 @@ fn exit<'d>(machine: &Machine<'d>, cycle: &BTreeSet<&'d str>) -> Result<&'d str,
 fn assigned(machine: &Machine<'_>, cycle: &BTreeSet<&str>) -> Vec<String> {
     let mut names = BTreeSet::new();
     for state in cycle.iter().filter_map(|name| machine.states.get(name)) {
-        let listed = |field: &str| {
-            state
-                .get(field)
-                .and_then(Node::items)
-                .unwrap_or_default()
-                .iter()
-        };
+        let listed = |field: &str| state.items(field).iter();
         let places = listed("Choices")
             .chain(listed("Catch"))
             .chain([&state.entry.value]);

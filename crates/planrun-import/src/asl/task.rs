@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use planrun_lang::syntax::ast::{ArmBody, ClauseKind, Expr, Statement, StepBody};
+use planrun_lang::syntax::ast::{ArmBody, BinaryOp, ClauseKind, Expr, Statement, StepBody};
 use planrun_lang::types::Effect;
 use planrun_lang::yaml::{Content, Node};
 
-use super::data::{Scope, Value};
-use super::flow::{Flow, Going, Region, Target, Translator, Way, duration};
+use super::data::Scope;
+use super::flow::{Flow, Going, Region, Target, Translator, Way, duration, scope_of};
 use super::machine::{Machine, State};
 use super::output::error_class;
-use crate::document::Refused;
+use super::value::Value;
+use crate::document::{Refused, items};
 use crate::draft::{Draft, identifier, is_writable};
-use crate::report::Fate;
 use crate::tree;
 
 /// The namespace of tasks whose resource names no service.
@@ -37,7 +37,7 @@ impl Translator<'_, '_> {
         region: &Region<'d>,
         out: &mut Vec<Statement>,
     ) -> Result<Going<'d>, Refused> {
-        let (namespace, tool) = self.tool(state);
+        let (namespace, tool) = tool_of(state, self.draft);
         let input = self.through(state, "InputPath", flow.value.clone(), &flow);
         let template = state.get(if state.is_jsonata {
             "Arguments"
@@ -48,10 +48,10 @@ impl Translator<'_, '_> {
             Some(node) => self.templated(state, node, input, None, &flow),
             None => input,
         };
-        let arguments = self.arguments(state, &arguments);
+        let arguments = arguments_of(state, &arguments, self.draft);
         let mut fails = BTreeSet::new();
         for field in ["Catch", "Retry"] {
-            for entry in state.get(field).and_then(Node::items).unwrap_or_default() {
+            for entry in state.items(field) {
                 let names = classes(entry).into_iter().flatten();
                 fails.extend(
                     names.filter_map(|class| Some(class.strip_prefix("tool.")?.to_owned())),
@@ -60,8 +60,8 @@ impl Translator<'_, '_> {
         }
         let call = self.draft.call(&namespace, &tool, arguments, &fails);
         let mut clauses: Vec<ClauseKind> = self.timeout(state, &flow).into_iter().collect();
-        clauses.extend(self.retry(state, &namespace, &tool));
-        self.tell_left_out(state);
+        clauses.extend(retry(state, &namespace, &tool, self.draft));
+        tell_left_out(state, self.draft);
         let name = self.draft.name_of(state.name, state.entry.span, "state");
         let run = Run {
             name,
@@ -69,46 +69,6 @@ impl Translator<'_, '_> {
             clauses,
         };
         self.run(machine, state, run, flow, region, out)
-    }
-
-    /// The namespace and the name of the tool that the resource of a task is.
-    fn tool(&mut self, state: &State<'_>) -> (String, String) {
-        let resource = state.text("Resource").unwrap_or_default();
-        let (namespace, tool) = called(resource, state.name);
-        let pattern = resource.rsplit('.').next().unwrap_or_default();
-        if matches!(pattern, "sync" | "sync:2" | "waitForTaskToken") {
-            let why = "a call lasts until its tool has answered; an answer that comes later is a deferred answer of the tool";
-            self.draft.report.add(
-                Fate::Changed,
-                state.entry.span,
-                format!("`.{pattern}` of state `{}`", state.name),
-                why,
-            );
-        }
-        (namespace, tool)
-    }
-
-    /// The arguments of a call: the fields of an object, else one that is all of it.
-    fn arguments(&mut self, state: &State<'_>, value: &Value) -> Vec<(String, Expr)> {
-        if let Value::Object {
-            base: None, fields, ..
-        } = value
-        {
-            if fields.iter().all(|(key, _)| is_writable(key)) {
-                return fields
-                    .iter()
-                    .map(|(key, value)| (key.clone(), value.expr()))
-                    .collect();
-            }
-        }
-        let what = format!("the input of state `{}`", state.name);
-        self.draft.report.add(
-            Fate::Changed,
-            state.entry.span,
-            what,
-            "is the argument `input` of the tool",
-        );
-        vec![(super::INPUT.to_owned(), value.expr())]
     }
 
     fn timeout(&mut self, state: &State<'_>, flow: &Flow) -> Option<ClauseKind> {
@@ -122,89 +82,122 @@ impl Translator<'_, '_> {
         };
         Some(ClauseKind::Timeout(seconds))
     }
+}
 
-    fn tell_left_out(&mut self, state: &State<'_>) {
-        let left_out = [
-            (
-                "HeartbeatSeconds",
-                "a tool that tells of its progress is not timed by that",
-            ),
-            (
-                "HeartbeatSecondsPath",
-                "a tool that tells of its progress is not timed by that",
-            ),
-            (
-                "Credentials",
-                "credentials are those of the project, and never in a plan",
-            ),
-        ];
-        for (field, why) in left_out {
-            if let Some(node) = state.get(field) {
-                let what = format!("`{field}` of state `{}`", state.name);
-                self.draft.report.add(
-                    Fate::Changed,
-                    node.span,
-                    what,
-                    format!("is left out: {why}"),
-                );
-            }
-        }
-    }
-
-    fn retry(&mut self, state: &State<'_>, namespace: &str, tool: &str) -> Option<ClauseKind> {
-        let rules = state.get("Retry").and_then(Node::items).unwrap_or_default();
-        let Some(rule) = rules.first() else {
-            // Without a word of it a machine tries once, and what only reads is tried three times here.
-            let effect = self
-                .draft
-                .signature(namespace, tool)
-                .map(|signature| signature.effect);
-            let repeats = effect.is_some_and(Effect::repeatable);
-            return repeats.then(|| {
-                ClauseKind::Retry(tree::object(vec![("attempts".to_owned(), tree::int(1))]))
-            });
-        };
-        for other in rules.iter().skip(1) {
-            let what = format!("a further entry of `Retry` of state `{}`", state.name);
-            let why = "a step has one `retry`, and the first entry is it";
-            self.draft
-                .report
-                .add(Fate::NotCarried, other.span, what, why);
-        }
-        let number = |field: &str| rule.get(field).and_then(Node::scalar)?.parse::<f64>().ok();
-        let (attempts, delay) = (
-            number("MaxAttempts").unwrap_or(3.0),
-            number("IntervalSeconds").unwrap_or(1.0),
+/// The namespace and the name of the tool that the resource of a task is.
+fn tool_of(state: &State<'_>, draft: &mut Draft<'_>) -> (String, String) {
+    let resource = state.text("Resource").unwrap_or_default();
+    let (namespace, tool) = called(resource, state.name);
+    let pattern = resource.rsplit('.').next().unwrap_or_default();
+    if matches!(pattern, "sync" | "sync:2" | "waitForTaskToken") {
+        let why = "a call lasts until its tool has answered; an answer that comes later is a deferred answer of the tool";
+        draft.changed(
+            state.entry.span,
+            format!("`.{pattern}` of state `{}`", state.name),
+            why,
         );
-        let factor = number("BackoffRate").unwrap_or(2.0);
-        let mut settings = vec![
-            ("attempts".to_owned(), tree::int(whole(attempts) + 1)),
-            ("delay".to_owned(), tree::seconds(whole(delay))),
-            (
-                "factor".to_owned(),
-                tree::literal(planrun_lang::syntax::ast::Literal::Double(factor)),
-            ),
-        ];
-        let longest = delay * factor.powf((attempts - 1.0).max(0.0));
-        match number("MaxDelaySeconds") {
-            Some(most) => settings.push(("max_delay".to_owned(), tree::seconds(whole(most)))),
-            None if longest > DEFAULT_MAX_DELAY => {
-                settings.push(("max_delay".to_owned(), tree::seconds(whole(longest.ceil()))));
-            }
-            None => {}
-        }
-        let jitter = if rule.get("JitterStrategy").and_then(Node::text) == Some("FULL") {
-            "full"
-        } else {
-            "none"
-        };
-        settings.push(("jitter".to_owned(), tree::variable(jitter)));
-        let classes =
-            classes(rule).unwrap_or_else(|| vec!["transient".to_owned(), "tool".to_owned()]);
-        let classes = classes.iter().map(|class| class_expr(class));
-        settings.push(("on".to_owned(), tree::list(classes.collect())));
-        Some(ClauseKind::Retry(tree::object(settings)))
     }
+    (namespace, tool)
+}
+
+/// The arguments of a call: the fields of an object, else one that is all of it.
+fn arguments_of(state: &State<'_>, value: &Value, draft: &mut Draft<'_>) -> Vec<(String, Expr)> {
+    if let Value::Object {
+        base: None, fields, ..
+    } = value
+    {
+        if fields.iter().all(|(key, _)| is_writable(key)) {
+            return fields
+                .iter()
+                .map(|(key, value)| (key.clone(), value.expr()))
+                .collect();
+        }
+    }
+    let what = format!("the input of state `{}`", state.name);
+    draft.changed(
+        state.entry.span,
+        what,
+        "is the argument `input` of the tool",
+    );
+    vec![(super::INPUT.to_owned(), value.expr())]
+}
+
+fn tell_left_out(state: &State<'_>, draft: &mut Draft<'_>) {
+    let left_out = [
+        (
+            "HeartbeatSeconds",
+            "a tool that tells of its progress is not timed by that",
+        ),
+        (
+            "HeartbeatSecondsPath",
+            "a tool that tells of its progress is not timed by that",
+        ),
+        (
+            "Credentials",
+            "credentials are those of the project, and never in a plan",
+        ),
+    ];
+    for (field, why) in left_out {
+        if let Some(node) = state.get(field) {
+            let what = format!("`{field}` of state `{}`", state.name);
+            draft.changed(node.span, what, format!("is left out: {why}"));
+        }
+    }
+}
+
+fn retry(
+    state: &State<'_>,
+    namespace: &str,
+    tool: &str,
+    draft: &mut Draft<'_>,
+) -> Option<ClauseKind> {
+    let rules = state.items("Retry");
+    let Some(rule) = rules.first() else {
+        // Without a word of it a machine tries once, and what only reads is tried three times here.
+        let effect = draft
+            .signature(namespace, tool)
+            .map(|signature| signature.effect);
+        let repeats = effect.is_some_and(Effect::repeatable);
+        return repeats
+            .then(|| ClauseKind::Retry(tree::object(vec![("attempts".to_owned(), tree::int(1))])));
+    };
+    for other in rules.iter().skip(1) {
+        let what = format!("a further entry of `Retry` of state `{}`", state.name);
+        let why = "a step has one `retry`, and the first entry is it";
+        draft.lost(other.span, what, why);
+    }
+    let number = |field: &str| rule.get(field).and_then(Node::scalar)?.parse::<f64>().ok();
+    let (attempts, delay) = (
+        number("MaxAttempts").unwrap_or(3.0),
+        number("IntervalSeconds").unwrap_or(1.0),
+    );
+    let factor = number("BackoffRate").unwrap_or(2.0);
+    let mut settings = vec![
+        ("attempts".to_owned(), tree::int(whole(attempts) + 1)),
+        ("delay".to_owned(), tree::seconds(whole(delay))),
+        (
+            "factor".to_owned(),
+            tree::literal(planrun_lang::syntax::ast::Literal::Double(factor)),
+        ),
+    ];
+    let longest = delay * factor.powf((attempts - 1.0).max(0.0));
+    match number("MaxDelaySeconds") {
+        Some(most) => settings.push(("max_delay".to_owned(), tree::seconds(whole(most)))),
+        None if longest > DEFAULT_MAX_DELAY => {
+            settings.push(("max_delay".to_owned(), tree::seconds(whole(longest.ceil()))));
+        }
+        None => {}
+    }
+    let jitter = if rule.get("JitterStrategy").and_then(Node::text) == Some("FULL") {
+        "full"
+    } else {
+        "none"
+    };
+    settings.push(("jitter".to_owned(), tree::variable(jitter)));
+    let classes = classes(rule).unwrap_or_else(|| vec!["transient".to_owned(), "tool".to_owned()]);
+    let classes = classes.iter().map(|class| class_expr(class));
+    settings.push(("on".to_owned(), tree::list(classes.collect())));
+    Some(ClauseKind::Retry(tree::object(settings)))
 }
 
 fn whole(number: f64) -> i64 {
@@ -225,10 +218,7 @@ fn class_expr(class: &str) -> Expr {
 
 /// The classes that an entry of `Catch` or `Retry` names; `None` for all.
 fn classes(entry: &Node) -> Option<Vec<String>> {
-    let names = entry
-        .get("ErrorEquals")
-        .and_then(Node::items)
-        .unwrap_or_default();
+    let names = items(entry, "ErrorEquals");
     let mut classes = Vec::new();
     for name in names.iter().filter_map(Node::text) {
         if name == "States.ALL" {
@@ -321,6 +311,27 @@ impl Translator<'_, '_> {
             let flow = self.after(state, Some(result), flow, out);
             return Ok(self.proceed(state, flow, region, out));
         }
+        out.push(self.telling(state, &name, body, clauses, &catchers));
+        let given = tree::field(tree::variable(&name), "value");
+        let mut ways = self.caught(state, &catchers, &name, &flow, out);
+        let after = self.after(state, Some(Value::Opaque(given)), flow, out);
+        ways.push(Way {
+            condition: None,
+            to: state.text("Next").map_or(Target::End, Target::State),
+            flow: after,
+        });
+        self.part(machine, state, ways, region, out)
+    }
+
+    /// A step that tells which way is taken behind it, and with what.
+    fn telling(
+        &mut self,
+        state: &State<'_>,
+        name: &str,
+        body: StepBody,
+        clauses: Vec<ClauseKind>,
+        catchers: &[Catcher<'_>],
+    ) -> Statement {
         let inner = self.draft.name(&format!("{}_done", state.name));
         let ended = |to: &str, value: Expr| {
             tree::object(vec![
@@ -328,42 +339,22 @@ impl Translator<'_, '_> {
                 ("value".to_owned(), value),
             ])
         };
-        let result = tree::variable(&inner);
-        let statements = vec![
-            tree::step(&inner, body, clauses),
-            tree::yields(ended("next", result)),
-        ];
         let error = |field: &str| tree::field(tree::variable(&self.error), field);
         let arms = catchers.iter().enumerate().map(|(number, catcher)| {
             let told = tree::object(vec![
                 ("Error".to_owned(), error("class")),
                 ("Cause".to_owned(), error("message")),
             ]);
-            let body = ArmBody::Expr(ended(&tag(&catchers, number), told));
+            let body = ArmBody::Expr(ended(&tag(catchers, number), told));
             tree::recover(&catcher.classes, Some(&self.error), body)
         });
         let arms = arms.collect();
-        out.push(tree::step(
-            &name,
-            StepBody::Do(tree::block(statements)),
-            arms,
-        ));
-        let given = tree::field(tree::variable(&name), "value");
-        let ways = self.caught(state, &catchers, &name, &flow, out);
-        let after = self.after(state, Some(Value::Opaque(given)), flow, out);
-        let to = state.text("Next").map_or(Target::End, Target::State);
-        let main = Way {
-            condition: None,
-            to,
-            flow: after,
-        };
-        self.part(
-            machine,
-            state,
-            ways.into_iter().chain([main]).collect(),
-            region,
-            out,
-        )
+        let value = tree::variable(&inner);
+        let statements = vec![
+            tree::step(&inner, body, clauses),
+            tree::yields(ended("next", value)),
+        ];
+        tree::step(name, StepBody::Do(tree::block(statements)), arms)
     }
 
     /// The ways of the errors that are caught.
@@ -378,65 +369,73 @@ impl Translator<'_, '_> {
         let mut ways = Vec::new();
         for (number, catcher) in catchers.iter().enumerate() {
             let place = tree::field(tree::variable(step), "value");
-            let part = |field: &str| Value::Opaque(tree::field(place.clone(), field));
-            let error = Value::Object {
-                base: None,
-                fields: vec![
-                    ("Error".to_owned(), part("Error")),
-                    ("Cause".to_owned(), part("Cause")),
-                ],
-                bound: Some(place.clone()),
-            };
-            let mut after = flow.clone();
-            let root = if state.is_jsonata {
-                flow.value.clone()
-            } else {
-                error.clone()
-            };
-            let scope = |root: Value| Scope {
-                root,
-                variables: &flow.variables,
-                element: flow.element.as_ref(),
-                input: &self.input,
-                state: state.name,
-                result: None,
-                error: Some(error.clone()),
-                is_jsonata: state.is_jsonata,
-            };
-            let assigned = catcher
-                .node
-                .get("Assign")
-                .map(|node| scope(root.clone()).template(node, self.draft));
-            let output = catcher.node.get("Output").filter(|_| state.is_jsonata);
-            let output = output.map(|node| scope(root).template(node, self.draft));
-            after.value = match (
-                output,
-                catcher.node.get("ResultPath").filter(|_| !state.is_jsonata),
-            ) {
-                (Some(output), _) => self.settle(state.name, output, out),
-                (None, Some(node)) => self.placed_at(node, state.name, &flow.value, error),
-                (None, None) => error,
-            };
-            if let Some(Value::Object { fields, .. }) = assigned {
-                after.variables.extend(fields);
-            }
-            let condition = tree::binary(
-                tree::field(tree::variable(step), "to"),
-                planrun_lang::syntax::ast::BinaryOp::Equal,
-                tree::text(&tag(catchers, number)),
-            );
+            let after = self.after_error(state, catcher, place, flow, out);
+            let to = tree::field(tree::variable(step), "to");
+            let tag = tree::text(&tag(catchers, number));
             ways.push(Way {
-                condition: Some(condition),
+                condition: Some(tree::binary(to, BinaryOp::Equal, tag)),
                 to: Target::State(catcher.target),
                 flow: after,
             });
         }
         ways
     }
+
+    /// What a state hands on whose error was caught; the error stands at `place`.
+    fn after_error(
+        &mut self,
+        state: &State<'_>,
+        catcher: &Catcher<'_>,
+        place: Expr,
+        flow: &Flow,
+        out: &mut Vec<Statement>,
+    ) -> Flow {
+        let part = |field: &str| {
+            (
+                field.to_owned(),
+                Value::Opaque(tree::field(place.clone(), field)),
+            )
+        };
+        let error = Value::Object {
+            base: None,
+            fields: vec![part("Error"), part("Cause")],
+            bound: Some(place.clone()),
+        };
+        let root = if state.is_jsonata {
+            flow.value.clone()
+        } else {
+            error.clone()
+        };
+        let scope = Scope {
+            error: Some(error.clone()),
+            ..scope_of(&self.input, state, root, flow)
+        };
+        let assigned = catcher
+            .node
+            .get("Assign")
+            .map(|node| scope.template(node, self.draft));
+        let output = catcher.node.get("Output").filter(|_| state.is_jsonata);
+        let output = output.map(|node| scope.template(node, self.draft));
+        let place = catcher.node.get("ResultPath").filter(|_| !state.is_jsonata);
+        let value = match (output, place) {
+            (Some(output), _) => output,
+            (None, Some(node)) => self.placed_at(node, state.name, &flow.value, error),
+            (None, None) => error,
+        };
+        let mut after = flow.clone();
+        after.value = self.settle(state.name, value, out);
+        if let Some(Value::Object { fields, .. }) = assigned {
+            for (name, value) in fields {
+                let value = self.settle(&name, value, out);
+                after.variables.insert(name, value);
+            }
+        }
+        after
+    }
 }
 
 fn catchers<'d>(state: &State<'d>) -> Vec<Catcher<'d>> {
-    let entries = state.get("Catch").and_then(Node::items).unwrap_or_default();
+    let entries = state.items("Catch");
     let catchers = entries.iter().filter_map(|node| {
         let target = node.get("Next").and_then(Node::text)?;
         Some(Catcher {

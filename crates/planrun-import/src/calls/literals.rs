@@ -103,7 +103,7 @@ impl<'t> Reader<'t> {
                     "None" | "null" => Value::Plain(tree::null()),
                     "" => return Err("a value is missing".into()),
                     _ => reference(word, span)
-                        .or_else(|| number(word).map(Value::Plain))
+                        .or_else(|| tree::number(word).map(Value::Plain))
                         .ok_or_else(|| format!("`{}` is no value", crate::draft::excerpt(word)))?,
                 }
             }
@@ -220,12 +220,4 @@ fn with_references(text: &str, span: Span) -> Value {
     }
     parts.push(Value::Plain(tree::text(rest)));
     Value::Text(parts)
-}
-
-fn number(word: &str) -> Option<planrun_lang::syntax::ast::Expr> {
-    let node = planrun_lang::yaml::Node {
-        span: tree::NOWHERE,
-        content: planrun_lang::yaml::Content::Number(word.parse().ok()?),
-    };
-    Some(tree::constant(&node))
 }

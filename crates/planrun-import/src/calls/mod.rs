@@ -8,20 +8,25 @@ mod order;
 pub mod payload;
 pub mod sage;
 
+use std::collections::BTreeSet;
+
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{
-    ClauseKind, Expr, File, Statement, StatementKind, StepBody, TemplatePart,
+    ClauseKind, Expr, File, Name, Statement, StatementKind, StepBody, TemplatePart,
 };
 use planrun_lang::yaml::{Content, Node};
 
-use crate::draft::{Draft, Made, identifier};
-use crate::report::Fate;
+use crate::document::Refused;
+use crate::draft::{Draft, Made, excerpt, identifier, is_writable, one_line};
 use crate::tree;
 pub use model::json as json_in_prose;
 use order::{Order, ordered};
 
 /// The namespace of tools that the project does not have and the document does not place.
 const TOOLS: &str = "tools";
+
+/// More calls are refused.
+const MAX_CALLS: usize = 2000;
 
 /// A value among the arguments of a call.
 #[derive(Clone, Debug)]
@@ -121,12 +126,21 @@ pub struct Listing {
 
 impl Listing {
     /// The plan that makes these calls.
-    pub fn file(mut self, plan: &str, draft: &mut Draft<'_>) -> File {
+    ///
+    /// # Errors
+    /// Where there are more of them than are read.
+    pub fn file(mut self, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
+        if self.calls.len() > MAX_CALLS {
+            let count = self.calls.len();
+            let message = format!("the plan has {count} calls, and at most {MAX_CALLS} are read");
+            let help = "split it into several plans";
+            return Err(Refused::new(Span::at(0), message, help));
+        }
         let tools: Vec<(String, String)> =
             self.calls.iter().map(|call| tool(call, draft)).collect();
-        tools
-            .iter()
-            .for_each(|(namespace, _)| draft.reserve(namespace));
+        for (namespace, _) in &tools {
+            draft.reserve(namespace);
+        }
         let names = self
             .calls
             .iter()
@@ -144,44 +158,59 @@ impl Listing {
             body.push(tree::statement(StatementKind::Policy(policy)));
         }
         for number in &order {
-            let (Some(call), Some(name), Some(tool)) = (
+            let parts = (
                 self.calls.get(*number),
                 names.get(*number),
                 tools.get(*number),
-            ) else {
+            );
+            let (Some(call), Some(name), Some(tool)) = parts else {
                 continue;
             };
-            steps.push(self.step(call, name, tool, &names, &done, draft));
-            if let Some(done) = done.get_mut(*number) {
-                *done = true;
+            if call.tool.is_empty() {
+                continue;
             }
+            steps.push(self.step(call, name, tool, (&names, &done), draft));
+            done.get_mut(*number)
+                .into_iter()
+                .for_each(|done| *done = true);
         }
-        let count = steps.len();
-        if self.is_parallel && count > 1 {
+        if self.is_parallel && steps.len() > 1 {
             body.push(tree::statement(StatementKind::Parallel(tree::block(steps))));
         } else {
             body.append(&mut steps);
         }
-        let given = |step: &usize| names.get(*step).map(|name| tree::variable(name));
-        let is_done = |step: &&usize| done.get(**step) == Some(&true);
-        let reply = match &self.answer {
-            Answer::Last => order.iter().rfind(|step| is_done(step)).and_then(given),
-            Answer::All => Some(tree::list(
-                (0..names.len())
-                    .filter(|step| is_done(&step))
-                    .filter_map(|step| given(&step))
-                    .collect(),
-            )),
-            Answer::Value(value) => Some(lowered(value, &names, &done, draft)),
-        };
-        body.push(tree::reply(reply.unwrap_or_else(tree::null)));
+        body.push(tree::reply(self.reply(&order, &names, &done, draft)));
         let made = Made {
             doc: self.doc,
             parameters: Vec::new(),
             returns: Some(tree::type_named("any")),
             body,
         };
-        draft.file(plan, made)
+        Ok(draft.file(plan, made))
+    }
+
+    fn reply(
+        &self,
+        order: &[usize],
+        names: &[String],
+        done: &[bool],
+        draft: &mut Draft<'_>,
+    ) -> Expr {
+        let given = |step: &usize| names.get(*step).map(|name| tree::variable(name));
+        let is_done = |step: &&usize| done.get(**step) == Some(&true);
+        match &self.answer {
+            Answer::Last => order
+                .iter()
+                .rfind(is_done)
+                .and_then(given)
+                .unwrap_or_else(tree::null),
+            Answer::All => {
+                let mut steps: Vec<usize> = order.iter().filter(is_done).copied().collect();
+                steps.sort_unstable();
+                tree::list(steps.iter().filter_map(given).collect())
+            }
+            Answer::Value(value) => lowered(value, names, done, draft),
+        }
     }
 
     /// Tells a circle, and keeps the call that closes it from being made.
@@ -208,68 +237,53 @@ impl Listing {
         call: &Call,
         name: &str,
         (namespace, tool): &(String, String),
-        names: &[String],
-        done: &[bool],
+        (names, done): (&[String], &[bool]),
         draft: &mut Draft<'_>,
     ) -> Statement {
         let mut arguments = Vec::new();
         for (key, value) in &call.arguments {
             let value = lowered(value, names, done, draft);
-            if !crate::draft::is_writable(key) {
-                let why = "no argument can be called so";
-                draft.report.add(
-                    Fate::NotCarried,
-                    call.span,
-                    format!("an argument of step `{}`", call.id),
-                    why,
-                );
-                continue;
+            if is_writable(key) {
+                arguments.push((key.clone(), value));
+            } else {
+                let what = format!("an argument of step `{}`", call.id);
+                draft.lost(call.span, what, "no argument can be called so");
             }
-            arguments.push((key.clone(), value));
         }
-        let mut read = Vec::new();
-        call.arguments
-            .iter()
-            .for_each(|(_, value)| value.reads(&mut read));
-        let is_open = |step: &&usize| !read.contains(step) && done.get(**step) == Some(&true);
-        let after: Vec<usize> = call.after.iter().filter(is_open).copied().collect();
         let mut clauses: Vec<ClauseKind> = call
             .when
             .clone()
             .map(ClauseKind::When)
             .into_iter()
             .collect();
+        let mut read = Vec::new();
+        call.arguments
+            .iter()
+            .for_each(|(_, value)| value.reads(&mut read));
+        // What is read is waited for anyway.
+        let is_open = |step: &&usize| !read.contains(step) && done.get(**step) == Some(&true);
+        let after = call
+            .after
+            .iter()
+            .filter(is_open)
+            .filter_map(|step| names.get(*step));
+        let after: Vec<Name> = after.map(|name| tree::name(name)).collect();
         if !after.is_empty() {
-            // What stands in `after` takes the place of the place on the page: what is read is waited for anyway.
-            let named = after.iter().filter_map(|step| names.get(*step));
-            clauses.push(ClauseKind::After(
-                named.map(|name| tree::name(name)).collect(),
-            ));
+            clauses.push(ClauseKind::After(after));
             if !self.is_parallel {
-                let why = "waits for what it depends on, and for no other step";
-                draft.report.add(
-                    Fate::Changed,
+                let what = format!("the place of step `{}`", call.id);
+                draft.changed(
                     call.span,
-                    format!("the place of step `{}`", call.id),
-                    why,
+                    what,
+                    "waits for what it depends on, and for no other step",
                 );
             }
         }
-        let what = format!("step `{}`", call.id);
-        draft.report.add(
-            Fate::Carried,
-            call.span,
-            what,
-            format!("`{name}`, a call of `{namespace}.{tool}`"),
-        );
-        let called = draft.call(
-            namespace,
-            tool,
-            arguments,
-            &std::collections::BTreeSet::new(),
-        );
+        let why = format!("`{name}`, a call of `{namespace}.{tool}`");
+        draft.carried(call.span, format!("step `{}`", call.id), why);
+        let called = draft.call(namespace, tool, arguments, &BTreeSet::new());
         let mut step = tree::step(name, StepBody::Call(called), clauses);
-        let doc = call.doc.as_deref().map(crate::draft::one_line);
+        let doc = call.doc.as_deref().map(one_line);
         step.doc = doc.filter(|doc| !doc.is_empty()).map(Into::into);
         step
     }
@@ -296,11 +310,7 @@ fn lowered(value: &Value, names: &[String], done: &[bool], draft: &mut Draft<'_>
         } => {
             let Some(name) = names.get(*step).filter(|_| done.get(*step) == Some(&true)) else {
                 let why = "what it reads comes in a circle, or not at all";
-                return draft.hole(
-                    *span,
-                    format!("the reference `{}`", crate::draft::excerpt(written)),
-                    why,
-                );
+                return draft.hole(*span, format!("the reference `{}`", excerpt(written)), why);
             };
             path.iter().fold(tree::variable(name), |value, part| {
                 match part.parse::<i64>() {
@@ -337,24 +347,25 @@ fn lowered(value: &Value, names: &[String], done: &[bool], draft: &mut Draft<'_>
             });
             tree::template(parts.collect())
         }
-        Value::Lost { span, written, why } => draft.hole(
-            *span,
-            format!("the reference `{}`", crate::draft::excerpt(written)),
-            why,
-        ),
+        Value::Lost { span, written, why } => {
+            draft.hole(*span, format!("the reference `{}`", excerpt(written)), why)
+        }
     }
 }
 
 /// The tool that is meant: one of the project where one is called so, else one that the plan declares.
 fn tool(call: &Call, draft: &mut Draft<'_>) -> (String, String) {
     let written = call.tool.as_str();
+    if written.is_empty() {
+        return (TOOLS.to_owned(), String::new());
+    }
     let placed = written.split_once('.').or_else(|| written.split_once("__"));
     if let Some((namespace, name)) = placed
         && draft.signature(namespace, name).is_some()
     {
         return (namespace.to_owned(), name.to_owned());
     }
-    let what = format!("the tool `{}`", crate::draft::excerpt(written));
+    let what = format!("the tool `{}`", excerpt(written));
     let mut found = draft.tools_named(written);
     if found.len() > 1 {
         let all: Vec<String> = found
@@ -365,17 +376,14 @@ fn tool(call: &Call, draft: &mut Draft<'_>) -> (String, String) {
             "several tools of the project are called so: {}; say which one",
             all.join(", ")
         );
-        draft
-            .report
-            .add(Fate::NotCarried, call.tool_span, what, why);
+        draft.lost(call.tool_span, what, why);
         return (TOOLS.to_owned(), identifier(written));
     }
     if let Some(found) = found.pop() {
         return found;
     }
     if let Some(near) = draft.near_tool(written) {
-        draft.report.add(
-            Fate::Changed,
+        draft.changed(
             call.tool_span,
             what,
             format!("is no tool of the project; did you mean `{near}`?"),

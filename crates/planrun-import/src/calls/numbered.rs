@@ -7,8 +7,8 @@ use planrun_lang::syntax::ast::File;
 
 use super::literals::Reader;
 use super::{Answer, Call, Listing, Value, tool};
+use crate::document::Refused;
 use crate::draft::Draft;
-use crate::report::Fate;
 
 /// The call that ends a plan.
 const JOIN: [&str; 2] = ["join", "finish"];
@@ -63,7 +63,10 @@ fn read(line: &str, start: usize) -> Option<Line<'_>> {
 }
 
 /// The plan that a numbered plan is.
-pub fn import(text: &str, plan: &str, draft: &mut Draft<'_>) -> File {
+///
+/// # Errors
+/// Where it has more calls than are read.
+pub fn import(text: &str, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let (mut calls, mut places) = (Vec::new(), BTreeMap::new());
     let mut end = None;
     for line in lines(text) {
@@ -77,7 +80,7 @@ pub fn import(text: &str, plan: &str, draft: &mut Draft<'_>) -> File {
         let (arguments, behind) = match arguments {
             Ok(read) => read,
             Err(why) => {
-                draft.report.add(Fate::NotCarried, span, what, why);
+                draft.lost(span, what, why);
                 continue;
             }
         };
@@ -105,7 +108,7 @@ pub fn import(text: &str, plan: &str, draft: &mut Draft<'_>) -> File {
     }
     if let Some(span) = end {
         let why = "is the list of all results; what a model made of them is not in the document";
-        draft.report.add(Fate::Changed, span, "`join`", why);
+        draft.changed(span, "`join`", why);
     }
     let listing = Listing {
         doc: None,
@@ -155,8 +158,7 @@ fn named(
     let arguments = arguments.collect();
     if told {
         let why = "have no names there, and the project does not know the tool: they are called by their places";
-        draft.report.add(
-            Fate::Changed,
+        draft.changed(
             call.tool_span,
             format!("the arguments of `{}`", call.tool),
             why,

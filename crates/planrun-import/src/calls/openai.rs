@@ -5,8 +5,8 @@ use planrun_lang::yaml::{Content, Node};
 
 use super::{Answer, Call, Listing, Value};
 use crate::document;
+use crate::document::{Refused, items};
 use crate::draft::Draft;
-use crate::report::Fate;
 use crate::tree;
 
 /// Whether a document looks like calls, or messages with calls.
@@ -41,7 +41,10 @@ fn function(node: &Node) -> Option<(&Node, Option<&Node>)> {
 }
 
 /// The plan that makes these calls.
-pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> File {
+///
+/// # Errors
+/// Where it has more calls than are read.
+pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let (mut calls, mut rounds, mut reply) = (Vec::new(), 0, None);
     let mut bare = false;
     for message in messages(root) {
@@ -52,17 +55,12 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> File {
             calls.extend(call(message, name, arguments, draft));
             continue;
         }
-        let listed = message
-            .get("tool_calls")
-            .and_then(Node::items)
-            .unwrap_or_default();
+        let listed = items(message, "tool_calls");
         rounds += usize::from(!listed.is_empty());
         for one in listed {
             match function(one) {
                 Some((name, arguments)) => calls.extend(call(one, name, arguments, draft)),
-                None => draft
-                    .report
-                    .add(Fate::NotCarried, one.span, "a call", "names no function"),
+                None => draft.lost(one.span, "a call", "names no function"),
             }
         }
         let is_answer =
@@ -72,20 +70,13 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> File {
             .and_then(Node::text)
             .filter(|text| is_answer && !text.trim().is_empty());
         if let Some(text) = text {
-            draft
-                .report
-                .add(Fate::Carried, message.span, "the last message", "the reply");
+            draft.carried(message.span, "the last message", "the reply");
             reply = Some(Value::Plain(tree::text(text)));
         }
     }
     if rounds > 1 {
         let why = "are those that the model chose when it had seen the results before; the plan has them as they are";
-        draft.report.add(
-            Fate::Changed,
-            root.span,
-            "the arguments of later rounds",
-            why,
-        );
+        draft.changed(root.span, "the arguments of later rounds", why);
     }
     let listing = Listing {
         doc: None,
@@ -125,12 +116,7 @@ fn call(node: &Node, name: &Node, arguments: Option<&Node>, draft: &mut Draft<'_
     let Some(arguments) = read else {
         let span = arguments.map_or(node.span, |node| node.span);
         let what = format!("the call of `{}`", crate::draft::excerpt(tool));
-        draft.report.add(
-            Fate::NotCarried,
-            span,
-            what,
-            "its arguments are no JSON object",
-        );
+        draft.lost(span, what, "its arguments are no JSON object");
         return None;
     };
     Some(Call {

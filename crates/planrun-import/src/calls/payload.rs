@@ -8,8 +8,8 @@ use planrun_lang::syntax::ast::{Expr, File};
 use planrun_lang::yaml::Node;
 
 use super::{Answer, Call, Listing, Value};
+use crate::document::{Refused, items};
 use crate::draft::Draft;
-use crate::report::Fate;
 
 /// What a payload must have.
 const FIELDS: [&str; 4] = ["task_summary", "assumptions", "risks", "steps"];
@@ -48,7 +48,10 @@ pub fn recognizes(root: &Node) -> bool {
 }
 
 /// The plan that a payload is.
-pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> File {
+///
+/// # Errors
+/// Where it has more calls than are read.
+pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     for field in FIELDS {
         if root.get(field).is_none() {
             fault(
@@ -58,7 +61,7 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> File {
             );
         }
     }
-    let steps = root.get("steps").and_then(Node::items).unwrap_or_default();
+    let steps = items(root, "steps");
     if steps.is_empty() {
         let place = root.get("steps").map_or(root.span, |steps| steps.span);
         fault(draft, place, "steps must be a non-empty array".to_owned());
@@ -84,9 +87,7 @@ pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> File {
 
 /// What the rules of the format forbid: told in their words.
 fn fault(draft: &mut Draft<'_>, span: Span, message: String) {
-    draft
-        .report
-        .add(Fate::NotCarried, span, "the rules of payloads", message);
+    draft.lost(span, "the rules of payloads", message);
 }
 
 /// The number of each step by its id, and what is wrong with the ids.
@@ -133,54 +134,48 @@ fn ids(steps: &[Node], draft: &mut Draft<'_>) -> BTreeMap<String, usize> {
     ids
 }
 
-fn call(step: &Node, number: usize, ids: &BTreeMap<String, usize>, draft: &mut Draft<'_>) -> Call {
+/// What the rules forbid in one step.
+fn shape(step: &Node, number: usize, draft: &mut Draft<'_>) {
     if step.entries().is_none() {
         fault(
             draft,
             step.span,
             format!("steps[{number}] must be an object"),
         );
-    } else {
-        for field in STEP_FIELDS
-            .into_iter()
-            .filter(|field| step.get(field).is_none())
-        {
-            fault(
-                draft,
-                step.span,
-                format!("steps[{number}] missing field: {field}"),
-            );
-        }
+        return;
     }
+    for field in STEP_FIELDS
+        .into_iter()
+        .filter(|field| step.get(field).is_none())
+    {
+        fault(
+            draft,
+            step.span,
+            format!("steps[{number}] missing field: {field}"),
+        );
+    }
+    let Some(tool) = step.get("tool") else { return };
+    if tool.entries().is_none() {
+        let message =
+            format!("steps[{number}].tool must be an object (string form is not allowed)");
+        fault(draft, tool.span, message);
+    }
+    if let (Some(_), Some(other)) = (tool.get("args"), step.get("args")) {
+        let message = format!("steps[{number}] must not provide both step.args and tool.args");
+        fault(draft, other.span, message);
+    }
+}
+
+fn call(step: &Node, number: usize, ids: &BTreeMap<String, usize>, draft: &mut Draft<'_>) -> Call {
+    shape(step, number, draft);
     let (after, when) = dependencies(step, number, ids, draft);
     let tool = step.get("tool");
-    if let Some(tool) = tool.filter(|tool| tool.entries().is_none()) {
-        fault(
-            draft,
-            tool.span,
-            format!("steps[{number}].tool must be an object (string form is not allowed)"),
-        );
-    }
-    let arguments = tool.and_then(|tool| tool.get("args"));
-    if let (Some(_), Some(other)) = (arguments, step.get("args")) {
-        fault(
-            draft,
-            other.span,
-            format!("steps[{number}] must not provide both step.args and tool.args"),
-        );
-    }
-    let arguments = arguments.or_else(|| step.get("args"));
-    let name = tool.and_then(|tool| tool.get("name"));
-    let written = name
-        .and_then(Node::text)
-        .or_else(|| tool.and_then(Node::text))
-        .unwrap_or_default();
+    let name = tool.and_then(|tool| tool.get("name").or(Some(tool)));
+    let written = name.and_then(Node::text).unwrap_or_default();
     if written.is_empty() {
-        let what = format!("steps[{number}]");
-        draft.report.add(
-            Fate::NotCarried,
+        draft.lost(
             step.span,
-            what,
+            format!("steps[{number}]"),
             "calls no tool, and is left out",
         );
     }
@@ -189,23 +184,23 @@ fn call(step: &Node, number: usize, ids: &BTreeMap<String, usize>, draft: &mut D
         _ => None,
     };
     let mut read = |text: &str, span: Span| reference(text, span, only, ids);
-    let entries = arguments.and_then(Node::entries).unwrap_or_default();
-    let arguments = entries
-        .iter()
-        .map(|entry| (entry.name.clone(), Value::of(&entry.value, &mut read)));
-    let title = step.get("title").and_then(Node::text);
+    let arguments = tool
+        .and_then(|tool| tool.get("args"))
+        .or_else(|| step.get("args"));
+    let entries = arguments.and_then(Node::entries).unwrap_or_default().iter();
+    let arguments = entries.map(|entry| (entry.name.clone(), Value::of(&entry.value, &mut read)));
+    let arguments = arguments.collect();
+    let tool_span = name.map_or(step.span, |name| name.span);
+    let id = step.get("step_id").and_then(Node::text);
     Call {
-        id: step
-            .get("step_id")
-            .and_then(Node::text)
-            .map_or_else(|| format!("step_{}", number + 1), str::to_owned),
+        id: id.map_or_else(|| format!("step_{}", number + 1), str::to_owned),
         span: step.span,
-        arguments: arguments.collect(),
-        tool: current(written, draft, name.map_or(step.span, |name| name.span)),
-        tool_span: name.map_or(step.span, |name| name.span),
+        tool: current(written, draft, tool_span),
+        tool_span,
+        arguments,
         after,
         when,
-        doc: title.map(str::to_owned),
+        doc: step.get("title").and_then(Node::text).map(str::to_owned),
     }
 }
 
@@ -217,11 +212,7 @@ fn dependencies(
     draft: &mut Draft<'_>,
 ) -> (Vec<usize>, Option<Expr>) {
     let (mut after, mut blocked) = (Vec::new(), None);
-    for node in step
-        .get("dependencies")
-        .and_then(Node::items)
-        .unwrap_or_default()
-    {
+    for node in items(step, "dependencies") {
         let Some(wanted) = node.text() else { continue };
         match ids.get(wanted) {
             Some(other) if *other < number => after.push(*other),
@@ -252,8 +243,7 @@ fn current(written: &str, draft: &mut Draft<'_>, span: Span) -> String {
     let alias = ALIASES.into_iter().find(|(alias, _)| *alias == written);
     match alias {
         Some((_, name)) if draft.tools_named(written).is_empty() => {
-            draft.report.add(
-                Fate::Changed,
+            draft.changed(
                 span,
                 format!("the tool `{written}`"),
                 format!("is called `{name}` now"),

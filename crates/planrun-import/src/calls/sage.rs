@@ -8,8 +8,8 @@ use planrun_lang::syntax::ast::{Expr, File};
 use planrun_lang::yaml::{Content, Node};
 
 use super::{Answer, Call, Listing, Value};
-use crate::draft::Draft;
-use crate::report::Fate;
+use crate::document::Refused;
+use crate::draft::{Draft, excerpt};
 use crate::tree;
 
 /// The fields of the graph, each with its other names.
@@ -51,73 +51,34 @@ pub fn recognizes_graph(root: &Node) -> bool {
 }
 
 /// The plan of an array.
-pub fn import_array(root: &Node, plan: &str, draft: &mut Draft<'_>) -> File {
+///
+/// # Errors
+/// Where it has more calls than are read.
+pub fn import_array(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let (mut calls, mut reply) = (Vec::new(), None);
-    let mut behind = None;
-    for (number, step) in root.items().unwrap_or_default().iter().enumerate() {
-        let what = format!("element {}", number + 1);
-        if reply.is_some() {
-            behind.get_or_insert(step.span);
-            continue;
-        }
-        match step.get("type").and_then(Node::text) {
-            Some("reply") => match step.get("text").and_then(Node::text).map(str::trim) {
-                Some(text) if !text.is_empty() => {
-                    draft
-                        .report
-                        .add(Fate::Carried, step.span, what, "the reply");
-                    reply = Some(Value::Plain(tree::text(text)));
-                }
-                _ => draft.report.add(
-                    Fate::Changed,
-                    step.span,
-                    what,
-                    "is left out: its text is empty",
-                ),
-            },
-            Some("tool") => match (
-                step.get("name").and_then(Node::text),
-                arguments(step.get("arguments")),
-            ) {
-                (Some(name), Ok(arguments)) => calls.push(call(name, step, name, arguments)),
-                (None, _) => draft
-                    .report
-                    .add(Fate::NotCarried, step.span, what, "names no tool"),
-                (_, Err(span)) => draft.report.add(
-                    Fate::NotCarried,
-                    span,
-                    what,
-                    "has arguments that are no object",
-                ),
-            },
-            Some(other) => {
-                let why = format!("`{}` is no kind of step", crate::draft::excerpt(other));
-                draft.report.add(Fate::NotCarried, step.span, what, why);
+    let mut elements = root.items().unwrap_or_default().iter().enumerate();
+    for (number, step) in elements.by_ref() {
+        match element(step) {
+            Ok(Element::Call(call)) => calls.push(call),
+            Ok(Element::Reply(text)) => {
+                draft.carried(step.span, format!("element {}", number + 1), "the reply");
+                reply = Some(Value::Plain(tree::text(text)));
+                break;
             }
-            None => draft.report.add(
-                Fate::NotCarried,
-                step.span,
-                what,
-                "says not what it is, under `type`",
-            ),
+            Ok(Element::Nothing) => {
+                let why = "is left out: its text is empty";
+                draft.changed(step.span, format!("element {}", number + 1), why);
+            }
+            Err((span, why)) => draft.lost(span, format!("element {}", number + 1), why),
         }
     }
-    if let Some(span) = behind {
-        draft.report.add(
-            Fate::Changed,
-            span,
-            "what stands behind the reply",
-            "is left out, since it would never run",
-        );
+    if let Some((_, behind)) = elements.next() {
+        let why = "is left out, since it would never run";
+        draft.changed(behind.span, "what stands behind the reply", why);
     }
     if reply.is_none() {
         let why = "is the list of all results; `planrun run --output observations` tells them a line each";
-        draft.report.add(
-            Fate::Changed,
-            root.span,
-            "the summary in place of a reply",
-            why,
-        );
+        draft.changed(root.span, "the summary in place of a reply", why);
     }
     let listing = Listing {
         doc: None,
@@ -127,6 +88,53 @@ pub fn import_array(root: &Node, plan: &str, draft: &mut Draft<'_>) -> File {
         settles: true,
     };
     listing.file(plan, draft)
+}
+
+/// One element of an array.
+enum Element<'d> {
+    Call(Call),
+    Reply(&'d str),
+    /// A reply without a text.
+    Nothing,
+}
+
+/// # Errors
+/// Where something is wrong with it, and what.
+fn element(step: &Node) -> Result<Element<'_>, (Span, String)> {
+    match step.get("type").and_then(Node::text) {
+        Some("reply") => {
+            let text = step
+                .get("text")
+                .and_then(Node::text)
+                .unwrap_or_default()
+                .trim();
+            Ok(if text.is_empty() {
+                Element::Nothing
+            } else {
+                Element::Reply(text)
+            })
+        }
+        Some("tool") => {
+            let name = step.get("name").and_then(Node::text);
+            let name = name.ok_or_else(|| (step.span, "names no tool".to_owned()))?;
+            let arguments = arguments(step.get("arguments"));
+            let no_object = |span| (span, "has arguments that are no object".to_owned());
+            Ok(Element::Call(call(
+                name,
+                step,
+                name,
+                arguments.map_err(no_object)?,
+            )))
+        }
+        Some(other) => Err((
+            step.span,
+            format!("`{}` is no kind of step", excerpt(other)),
+        )),
+        None => Err((
+            step.span,
+            "does not say what it is, under `type`".to_owned(),
+        )),
+    }
 }
 
 fn call(id: &str, step: &Node, tool: &str, arguments: Vec<(String, Value)>) -> Call {
@@ -163,51 +171,44 @@ fn arguments(node: Option<&Node>) -> Result<Vec<(String, Value)>, Span> {
 }
 
 /// The plan of a graph.
-pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> File {
+///
+/// # Errors
+/// Where it has more calls than are read.
+pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
     let steps = steps(root).unwrap_or_default();
     let (mut calls, mut places, mut reply) = (Vec::new(), BTreeMap::new(), None);
     let mut kept = Vec::new();
     for (number, step) in steps.iter().enumerate() {
-        let id = step
-            .get("id")
-            .and_then(Node::scalar)
-            .unwrap_or_else(|| number.to_string());
-        let what = format!("step {}", crate::draft::excerpt(&id));
+        let id = step.get("id").and_then(Node::scalar);
+        let id = id.unwrap_or_else(|| number.to_string());
+        let what = format!("step {}", excerpt(&id));
         let action = first(step, &ACTION).and_then(Node::text).unwrap_or("tool");
         let inputs = arguments(first(step, &INPUTS));
         match (first(step, &TOOL).and_then(Node::text), inputs) {
             (Some(tool), Ok(inputs)) => {
                 if places.insert(id.clone(), calls.len()).is_some() {
                     let why = "has the id of another step; what depends on it is not clear";
-                    draft.report.add(Fate::NotCarried, step.span, what, why);
+                    draft.lost(step.span, what, why);
                 }
                 kept.push(step);
                 calls.push(call(&format!("step_{id}"), step, tool, inputs));
             }
             (None, Ok(inputs)) if matches!(action, "reply" | "finish" | "respond") => {
-                let text = step
-                    .get("text")
-                    .and_then(Node::text)
-                    .map(|text| Value::Plain(tree::text(text)));
-                let told = text.or_else(|| inputs.into_iter().next().map(|(_, value)| value));
-                draft
-                    .report
-                    .add(Fate::Carried, step.span, what, "the reply");
-                reply = reply.or(told);
+                let text = step.get("text").and_then(Node::text);
+                let text = text.map(|text| Value::Plain(tree::text(text)));
+                draft.carried(step.span, what, "the reply");
+                reply = reply
+                    .or(text)
+                    .or_else(|| Some(inputs.into_iter().next()?.1));
             }
             (None, Ok(_)) => {
                 let why = format!(
                     "`{}` names no tool, and a plan has calls only",
-                    crate::draft::excerpt(action)
+                    excerpt(action)
                 );
-                draft.report.add(Fate::NotCarried, step.span, what, why);
+                draft.lost(step.span, what, why);
             }
-            (_, Err(span)) => draft.report.add(
-                Fate::NotCarried,
-                span,
-                what,
-                "has inputs that are no object",
-            ),
+            (_, Err(span)) => draft.lost(span, what, "has inputs that are no object"),
         }
     }
     for (number, step) in kept.into_iter().enumerate() {
@@ -244,7 +245,7 @@ fn needs(
                 let near = closest(&id, places.keys().map(String::as_str));
                 let help =
                     near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                let what = format!("the dependency `{}`", crate::draft::excerpt(&id));
+                let what = format!("the dependency `{}`", excerpt(&id));
                 let why = format!("there is no such step{help}");
                 blocked = Some(draft.hole(need.span, what, why));
             }

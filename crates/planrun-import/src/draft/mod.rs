@@ -133,6 +133,21 @@ impl<'t> Draft<'t> {
         name
     }
 
+    /// Tells that a part says the same in the plan.
+    pub fn carried(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
+        self.report.add(Fate::Carried, span, what, why);
+    }
+
+    /// Tells that a part is said otherwise.
+    pub fn changed(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
+        self.report.add(Fate::Changed, span, what, why);
+    }
+
+    /// Tells that a part is not in the plan.
+    pub fn lost(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
+        self.report.add(Fate::NotCarried, span, what, why);
+    }
+
     /// What stands where something could not be carried: a name that does not exist, so that the plan cannot run unnoticed.
     pub fn hole(&mut self, span: Span, what: impl Into<String>, why: impl AsRef<str>) -> Expr {
         self.holes += 1;
@@ -194,6 +209,11 @@ impl<'t> Draft<'t> {
 
     /// The file, with the `use` and the `tool` items that its plan needs.
     pub fn file(&mut self, plan: &str, made: Made) -> File {
+        self.file_of(vec![(identifier(plan), made)])
+    }
+
+    /// The same with several plans, each under its name.
+    pub fn file_of(&mut self, plans: Vec<(String, Made)>) -> File {
         let mut items = Vec::new();
         let namespaces: BTreeSet<&String> =
             self.used.keys().map(|(namespace, _)| namespace).collect();
@@ -210,22 +230,7 @@ impl<'t> Draft<'t> {
                 items.push(item(declared(namespace, name, used, returns)));
             }
         }
-        let mut body = tree::block(made.body);
-        unused::remove(&mut body);
-        let plan = Plan {
-            name: tree::name(&identifier(plan)),
-            parameters: made.parameters,
-            returns: made.returns,
-            body,
-        };
-        let doc = made
-            .doc
-            .map(|doc| one_line(&doc))
-            .filter(|doc| !doc.is_empty());
-        items.push(Item {
-            doc: doc.map(Into::into),
-            ..item(ItemKind::Plan(plan))
-        });
+        items.extend(plans.into_iter().map(|(name, made)| plan(&name, made)));
         File {
             items,
             ..File::default()
@@ -247,6 +252,24 @@ fn item(kind: ItemKind) -> Item {
         span: Span::new(0, 1),
         doc: None,
         kind,
+    }
+}
+
+fn plan(name: &str, made: Made) -> Item {
+    let mut body = tree::block(made.body);
+    unused::remove(&mut body);
+    let doc = made
+        .doc
+        .map(|doc| one_line(&doc))
+        .filter(|doc| !doc.is_empty());
+    Item {
+        doc: doc.map(Into::into),
+        ..item(ItemKind::Plan(Plan {
+            name: tree::name(name),
+            parameters: made.parameters,
+            returns: made.returns,
+            body,
+        }))
     }
 }
 

@@ -5,8 +5,9 @@ mod tokens;
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, TemplatePart, UnaryOp};
 
-use super::data::{Scope, Value};
+use super::data::Scope;
 use super::path::ONE;
+use super::value::Value;
 use crate::tree;
 use tokens::Token;
 
@@ -18,6 +19,7 @@ const MAX_DEPTH: usize = 40;
 /// # Errors
 /// Why it is none, or why it has no counterpart.
 pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
+    super::path::within_bounds(text)?;
     let tokens = tokens::tokens(text)?;
     let mut parser = Parser {
         tokens: &tokens,
@@ -25,6 +27,7 @@ pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
         scope,
         depth: 0,
         context: None,
+        locals: Vec::new(),
     };
     let value = parser.expression(0)?;
     match parser.peek() {
@@ -40,6 +43,8 @@ struct Parser<'p> {
     depth: usize,
     /// What a bare name is read of, inside of a filter.
     context: Option<Value>,
+    /// Names that the expression itself gives to values, the last one first.
+    locals: Vec<(String, Value)>,
 }
 
 impl Parser<'_> {
@@ -139,7 +144,7 @@ impl Parser<'_> {
         let value = match token {
             Token::Text(text) => Value::Opaque(tree::text(&text)),
             Token::Number(number) => Value::Opaque(
-                super::path::number(&number).ok_or_else(|| format!("`{number}` is no number"))?,
+                tree::number(&number).ok_or_else(|| format!("`{number}` is no number"))?,
             ),
             Token::Variable(name) => self.variable(&name)?,
             Token::Name(name) => match name.as_str() {
@@ -154,11 +159,7 @@ impl Parser<'_> {
                     }
                 },
             },
-            Token::Sign("(") => {
-                let inner = self.expression(0)?;
-                self.need(")")?;
-                inner
-            }
+            Token::Sign("(") => self.block()?,
             Token::Sign("-") => {
                 let operand = self.expression(7)?.expr();
                 Value::Opaque(match operand.kind {
@@ -174,6 +175,24 @@ impl Parser<'_> {
             Token::Sign(_) => return Err(format!("`{token}` has no counterpart there")),
         };
         self.links(value)
+    }
+
+    /// `(e)`, or `($x := a; e)` with values that have names in it.
+    fn block(&mut self) -> Result<Value, String> {
+        let outside = self.locals.len();
+        while let (Some(Token::Variable(name)), Some(Token::Sign(":="))) =
+            (self.peek(), self.tokens.get(self.at + 1))
+        {
+            let name = name.clone();
+            self.at += 2;
+            let value = self.expression(0)?;
+            self.locals.push((name, value));
+            self.need(";")?;
+        }
+        let value = self.expression(0)?;
+        self.need(")")?;
+        self.locals.truncate(outside);
+        Ok(value)
     }
 
     fn list(&mut self, close: &str) -> Result<Vec<Expr>, String> {
@@ -206,40 +225,51 @@ impl Parser<'_> {
 
     /// What stands behind a value: fields, positions, filters.
     fn links(&mut self, mut value: Value) -> Result<Value, String> {
+        let mut is_filtered = false;
         loop {
             if self.eat(".") {
+                if is_filtered {
+                    return Err(
+                        "what a filter gives is one value or several there; say which, as in `[0]`"
+                            .into(),
+                    );
+                }
                 value = match self.take() {
                     Some(Token::Name(key) | Token::Text(key)) => value.get(&key),
                     Some(token) => return Err(format!("`.{token}` has no counterpart")),
                     None => return Err("the expression is not finished".into()),
                 };
             } else if self.eat("[") {
-                value = self.bracket(&value)?;
+                (value, is_filtered) = self.bracket(&value)?;
             } else {
                 return Ok(value);
             }
         }
     }
 
-    fn bracket(&mut self, value: &Value) -> Result<Value, String> {
+    /// What stands in brackets behind a value, and whether it is a filter.
+    fn bracket(&mut self, value: &Value) -> Result<(Value, bool), String> {
         let outer = self.context.replace(Value::Opaque(tree::variable(ONE)));
         let inner = self.expression(0)?.expr();
         self.context = outer;
         self.need("]")?;
         let list = value.expr();
-        Ok(Value::Opaque(match &inner.kind {
+        let (chosen, is_filter) = match &inner.kind {
             ExprKind::Literal(Literal::Int(number)) if *number < 0 => {
                 let size = tree::function("size", vec![list.clone()]);
                 let back = tree::int(number.saturating_neg());
-                tree::index(list, tree::binary(size, BinaryOp::Subtract, back))
+                (
+                    tree::index(list, tree::binary(size, BinaryOp::Subtract, back)),
+                    false,
+                )
             }
-            ExprKind::Literal(Literal::Int(_)) => tree::index(list, inner),
-            _ => tree::method(
-                list,
-                "filter",
-                vec![tree::variable(ONE), tree::truth(inner)],
-            ),
-        }))
+            ExprKind::Literal(Literal::Int(_)) => (tree::index(list, inner), false),
+            _ => {
+                let arguments = vec![tree::variable(ONE), tree::truth(inner)];
+                (tree::method(list, "filter", arguments), true)
+            }
+        };
+        Ok((Value::Opaque(chosen), is_filter))
     }
 
     fn variable(&mut self, name: &str) -> Result<Value, String> {
@@ -254,6 +284,10 @@ impl Parser<'_> {
         }
         if name == "states" {
             return self.states();
+        }
+        let local = self.locals.iter().rev().find(|(local, _)| local == name);
+        if let Some((_, value)) = local {
+            return Ok(value.clone());
         }
         match self.scope.variables.get(name) {
             Some(value) => Ok(value.clone()),
