@@ -76,9 +76,10 @@ fn merge(arguments: &[Value]) -> Result<Value, Failure> {
         return Err(Failure::no_overload("merge", arguments));
     };
     let entries = first.iter().chain(second.iter());
-    Ok(Value::from(Map::from_iter(
-        entries.map(|(key, value)| (key.clone(), value.clone())),
-    )))
+    let merged: Map = entries
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    Ok(Value::from(merged))
 }
 
 fn json(arguments: &[Value]) -> Result<Value, Failure> {
