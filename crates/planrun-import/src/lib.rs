@@ -36,7 +36,7 @@ pub enum Format {
     Graph,
     /// Arrays of steps of SAGE.
     Steps,
-    /// Calls of tools in the shape of the `OpenAI` API.
+    /// Calls of tools in the shape of the OpenAI API.
     ToolCalls,
     /// Numbered plans of LLMCompiler.
     Numbered,

@@ -42,23 +42,18 @@ impl Board<'_, '_> {
                 .lost(node.span, "a listener", "listener_id is required");
             return None;
         };
-        let triggers = node
-            .get("trigger_task_id")
-            .map(|trigger| match trigger.items() {
-                Some(items) => items
-                    .iter()
-                    .filter_map(|item| self.id(item).map(|id| (id, item.span)))
-                    .collect(),
-                None => {
-                    let written = self.id(trigger).unwrap_or_default();
-                    written
-                        .split(',')
-                        .map(|id| (id.trim().to_owned(), trigger.span))
-                        .collect::<Vec<_>>()
-                }
-            });
+        let mut triggers = Vec::new();
+        if let Some(trigger) = node.get("trigger_task_id") {
+            for item in trigger.items().unwrap_or(std::slice::from_ref(trigger)) {
+                let written = self.id(item).unwrap_or_default();
+                let ids = written
+                    .split(',')
+                    .map(|id| (id.trim().to_owned(), item.span));
+                triggers.extend(ids);
+            }
+        }
         let mut known = Vec::new();
-        for (id, span) in triggers.unwrap_or_default() {
+        for (id, span) in triggers {
             match self.tasks.get_mut(&id) {
                 Some(task) => {
                     task.is_heard = true;

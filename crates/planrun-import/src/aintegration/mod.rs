@@ -127,9 +127,9 @@ impl Board<'_, '_> {
         if let Some(task) = main.as_ref().and_then(|main| self.tasks.get_mut(main)) {
             task.statuses.extend(["running", "done"]);
         }
-        listeners
-            .iter()
-            .for_each(|listener| self.note_outputs(listener));
+        for listener in &listeners {
+            self.note_outputs(listener);
+        }
         self.note_before(&listeners, main.as_deref());
         let (mut told, mut made) = (BTreeSet::new(), Vec::new());
         for listener in &listeners {

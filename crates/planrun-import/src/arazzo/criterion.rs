@@ -115,7 +115,7 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-impl<'c> Parser<'c> {
+impl Parser<'_> {
     fn eat(&mut self, sign: &str) -> bool {
         let is_there = self.words.get(self.at) == Some(&sign);
         self.at += usize::from(is_there);

@@ -1,4 +1,4 @@
-//! Workflows of Arazzo, over the operations of their `OpenAPI` documents.
+//! Workflows of Arazzo, over the operations of their OpenAPI documents.
 
 mod criterion;
 mod runtime;

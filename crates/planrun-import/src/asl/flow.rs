@@ -8,6 +8,7 @@ use planrun_lang::yaml::Node;
 use super::choice;
 use super::data::{Element, Scope, jsonata_of};
 use super::machine::{Machine, State};
+use super::repetition::finish;
 use super::value::Value;
 use crate::document::Refused;
 use crate::draft::Draft;
@@ -84,6 +85,9 @@ pub enum Target<'d> {
     Nowhere,
 }
 
+/// A way that was written down: its condition, its statements, and the state at which it ended unless it ended for good.
+type Arm<'d> = (Option<Expr>, Vec<Statement>, Option<(&'d str, Flow)>);
+
 pub struct Translator<'x, 't> {
     pub draft: &'x mut Draft<'t>,
     /// What the machine was given.
@@ -146,10 +150,10 @@ impl<'x, 't> Translator<'x, 't> {
             } else if !stops.contains(name)
                 && let Some(cycle) = machine.cycle(name, &stops)
             {
-                self.repeat(machine, state, &cycle, flow, out)?
+                self.repeat(machine, state, &cycle, &flow, out)?
             } else {
                 self.tell(state);
-                self.state(machine, state, flow, region, out)?
+                self.state(machine, state, &flow, region, out)?
             };
             match going {
                 Going::Over(reached) => return Ok(reached),
@@ -190,29 +194,29 @@ impl<'x, 't> Translator<'x, 't> {
         &mut self,
         machine: &Machine<'d>,
         state: &State<'d>,
-        flow: Flow,
+        flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
     ) -> Result<Going<'d>, Refused> {
         match state.kind {
             "Pass" => {
                 let flow = self.pass(state, flow, out);
-                Ok(self.proceed(state, flow, region, out))
+                Ok(proceed(state, flow, region, out))
             }
             "Succeed" => {
                 let flow = self.after(state, None, flow, out);
-                self.end(&flow.value, region, out);
+                out.push(end(&flow.value, region));
                 Ok(Going::Over(None))
             }
             "Fail" => {
-                let (class, message) = self.failure(state, &flow);
+                let (class, message) = self.failure(state, flow);
                 out.push(tree::fail(&class, message));
                 Ok(Going::Over(None))
             }
             "Wait" => {
-                self.wait(state, &flow, out);
+                self.wait(state, flow, out);
                 let flow = self.after(state, None, flow, out);
-                Ok(self.proceed(state, flow, region, out))
+                Ok(proceed(state, flow, region, out))
             }
             "Choice" => self.choice(machine, state, flow, region, out),
             "Task" => self.task(machine, state, flow, region, out),
@@ -226,31 +230,6 @@ impl<'x, 't> Translator<'x, 't> {
                 Ok(Going::Over(None))
             }
         }
-    }
-
-    /// Goes on to the next state, or ends.
-    pub fn proceed<'d>(
-        &mut self,
-        state: &State<'d>,
-        flow: Flow,
-        region: &Region<'d>,
-        out: &mut Vec<Statement>,
-    ) -> Going<'d> {
-        match state.text("Next") {
-            Some(next) => Going::On(next, flow),
-            None => {
-                self.end(&flow.value, region, out);
-                Going::Over(None)
-            }
-        }
-    }
-
-    fn end(&mut self, value: &Value, region: &Region<'_>, out: &mut Vec<Statement>) {
-        let value = value.expr();
-        out.push(match region.end {
-            End::Reply => tree::reply(value),
-            End::Yield => tree::yields(value),
-        });
     }
 
     /// Gives a large value a name.
@@ -299,19 +278,19 @@ impl<'x, 't> Translator<'x, 't> {
         &mut self,
         machine: &Machine<'d>,
         state: &State<'d>,
-        flow: Flow,
+        flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
     ) -> Result<Going<'d>, Refused> {
         let mut ways = Vec::new();
-        let input = self.through(state, "InputPath", flow.value.clone(), &flow);
+        let input = self.through(state, "InputPath", flow.value.clone(), flow);
         let rules = state.items("Choices");
         for rule in rules {
             let Some(next) = rule.get("Next").and_then(Node::text) else {
                 continue;
             };
-            let condition = self.condition(state, rule, &input, &flow);
-            let after = self.chosen(state, rule, &flow, out);
+            let condition = self.condition(state, rule, &input, flow);
+            let after = self.chosen(state, rule, flow, out);
             let is_last = condition.is_none();
             ways.push(Way {
                 condition,
@@ -323,7 +302,7 @@ impl<'x, 't> Translator<'x, 't> {
             }
         }
         let to = state.text("Default").map_or(Target::Nowhere, Target::State);
-        let after = self.chosen(state, &state.entry.value, &flow, out);
+        let after = self.chosen(state, &state.entry.value, flow, out);
         ways.push(Way {
             condition: None,
             to,
@@ -405,7 +384,7 @@ impl<'x, 't> Translator<'x, 't> {
             let reached = match way.to {
                 Target::State(next) => self.walk(machine, next, way.flow, &inner, &mut block)?,
                 Target::End => {
-                    self.end(&way.flow.value, region, &mut block);
+                    block.push(end(&way.flow.value, region));
                     None
                 }
                 Target::Nowhere => {
@@ -428,7 +407,7 @@ impl<'x, 't> Translator<'x, 't> {
     /// Writes the arms as an `if`. Tells where they meet.
     fn joined<'d>(
         &mut self,
-        mut arms: Vec<(Option<Expr>, Vec<Statement>, Option<(&'d str, Flow)>)>,
+        mut arms: Vec<Arm<'d>>,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
     ) -> Option<(&'d str, Flow)> {
@@ -449,7 +428,7 @@ impl<'x, 't> Translator<'x, 't> {
         } else {
             for (_, block, reached) in &mut arms {
                 if let Some((at, flow)) = reached.take() {
-                    self.finish(region.stops.get(at), &flow, block);
+                    finish(region.stops.get(at), &flow, block);
                 }
             }
             None
@@ -460,10 +439,7 @@ impl<'x, 't> Translator<'x, 't> {
     }
 
     /// Gives what differs between branches one name in all of them.
-    fn meet<'d>(
-        &mut self,
-        arms: &mut [(Option<Expr>, Vec<Statement>, Option<(&'d str, Flow)>)],
-    ) -> Option<(&'d str, Flow)> {
+    fn meet<'d>(&mut self, arms: &mut [Arm<'d>]) -> Option<(&'d str, Flow)> {
         let (at, mut flow) = arms.iter().find_map(|arm| arm.2.clone())?;
         let others = || arms.iter().filter_map(|arm| arm.2.as_ref());
         let names: BTreeSet<String> = others()
@@ -503,10 +479,29 @@ impl<'x, 't> Translator<'x, 't> {
     }
 }
 
-fn branching<'d>(
-    arms: Vec<(Option<Expr>, Vec<Statement>, Option<(&'d str, Flow)>)>,
-    otherwise: Vec<Statement>,
-) -> Option<Statement> {
+/// Goes on to the next state, or ends.
+pub fn proceed<'d>(
+    state: &State<'d>,
+    flow: Flow,
+    region: &Region<'d>,
+    out: &mut Vec<Statement>,
+) -> Going<'d> {
+    if let Some(next) = state.text("Next") {
+        return Going::On(next, flow);
+    }
+    out.push(end(&flow.value, region));
+    Going::Over(None)
+}
+
+/// What the end of a machine is here.
+fn end(value: &Value, region: &Region<'_>) -> Statement {
+    match region.end {
+        End::Reply => tree::reply(value.expr()),
+        End::Yield => tree::yields(value.expr()),
+    }
+}
+
+fn branching(arms: Vec<Arm<'_>>, otherwise: Vec<Statement>) -> Option<Statement> {
     let arms = arms.into_iter();
     let arms = arms.filter_map(|(condition, block, _)| Some((condition?, tree::block(block))));
     let mut arms: Vec<_> = arms.collect();

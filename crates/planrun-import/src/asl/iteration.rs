@@ -22,7 +22,7 @@ impl Translator<'_, '_> {
         &mut self,
         machine: &Machine<'d>,
         state: &State<'d>,
-        flow: Flow,
+        flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
     ) -> Result<Going<'d>, Refused> {
@@ -35,28 +35,28 @@ impl Translator<'_, '_> {
             ));
         };
         let inner = Machine::read(processor, state.is_jsonata)?;
-        let input = self.through(state, "InputPath", flow.value.clone(), &flow);
-        let list = self.items(state, &input, &flow);
+        let input = self.through(state, "InputPath", flow.value.clone(), flow);
+        let list = self.items(state, &input, flow);
         let (element, index) = (self.draft.name("item"), self.draft.name("number"));
         let within = Element {
             value: tree::variable(&element),
             index: tree::variable(&index),
         };
-        let body = self.of_element(state, &inner, within, input, &flow)?;
+        let body = self.of_element(state, &inner, within, input, flow)?;
         let mut is_read = false;
         expressions(&body, &mut |one| is_read |= reads(one, &index));
         let what = format!("the list of state `{}`", state.name);
         let why = format!("may have {MAX_ELEMENTS} elements: every loop of a plan has a bound");
         self.draft.changed(state.entry.span, what, why);
         tell_retry(state, self.draft);
-        let tolerance = self.tolerance(state, &flow);
+        let tolerance = self.tolerance(state, flow);
         let name = self.draft.name_of(state.name, state.entry.span, "state");
         let body = StepBody::Each {
             element: tree::name(&element),
             index: is_read.then(|| tree::name(&index)),
             list: Box::new(list),
             max: Some(Box::new(tree::int(MAX_ELEMENTS))),
-            parallel: Some(Box::new(self.width(state, &flow))),
+            parallel: Some(Box::new(self.width(state, flow))),
             by: None,
             settle: tolerance.is_some(),
             body,
@@ -200,12 +200,12 @@ impl Translator<'_, '_> {
         &mut self,
         machine: &Machine<'d>,
         state: &State<'d>,
-        flow: Flow,
+        flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
     ) -> Result<Going<'d>, Refused> {
         let branches = state.items("Branches");
-        let input = self.through(state, "InputPath", flow.value.clone(), &flow);
+        let input = self.through(state, "InputPath", flow.value.clone(), flow);
         let template = state.get(if state.is_jsonata {
             "Arguments"
         } else {
@@ -213,7 +213,7 @@ impl Translator<'_, '_> {
         });
         let input = match template {
             Some(node) => {
-                let value = self.templated(state, node, input, None, &flow);
+                let value = self.templated(state, node, input, None, flow);
                 self.settle(&format!("{}_input", state.name), value, out)
             }
             None => input,

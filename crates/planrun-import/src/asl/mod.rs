@@ -33,6 +33,7 @@ use value::Value;
 pub const INPUT: &str = "input";
 
 /// Whether a document looks like a state machine.
+#[must_use]
 pub fn recognizes(root: &Node) -> bool {
     root.get("StartAt").is_some() && root.get("States").is_some()
 }
@@ -131,7 +132,7 @@ fn read_fields(file: &File, draft: &Draft<'_>) -> Option<BTreeSet<String>> {
     });
     for plan in plans {
         expressions(&plan.body, &mut |one| {
-            input_reads(one, &mut fields, &mut is_whole)
+            input_reads(one, &mut fields, &mut is_whole);
         });
     }
     let can_be = |field: &String| tree::is_word(field) && draft.can_be_named(field);

@@ -67,14 +67,14 @@ impl Translator<'_, '_> {
         }
     }
 
-    pub fn pass(&mut self, state: &State<'_>, flow: Flow, out: &mut Vec<Statement>) -> Flow {
+    pub fn pass(&mut self, state: &State<'_>, flow: &Flow, out: &mut Vec<Statement>) -> Flow {
         if state.is_jsonata {
             return self.after(state, None, flow, out);
         }
-        let input = self.through(state, "InputPath", flow.value.clone(), &flow);
+        let input = self.through(state, "InputPath", flow.value.clone(), flow);
         let result = match (state.get("Result"), state.get("Parameters")) {
             (Some(result), _) => Value::constant(result),
-            (None, Some(template)) => self.templated(state, template, input, None, &flow),
+            (None, Some(template)) => self.templated(state, template, input, None, flow),
             (None, None) => input,
         };
         let result = self.settle(state.name, result, out);
@@ -86,7 +86,7 @@ impl Translator<'_, '_> {
         &mut self,
         state: &State<'_>,
         result: Option<Value>,
-        flow: Flow,
+        flow: &Flow,
         out: &mut Vec<Statement>,
     ) -> Flow {
         let mut after = flow.clone();
@@ -98,14 +98,14 @@ impl Translator<'_, '_> {
                     node,
                     input.clone(),
                     result.clone(),
-                    &flow,
+                    flow,
                     &mut after,
                     out,
                 );
             }
             after.value = match state.get("Output") {
                 Some(node) => {
-                    let value = self.templated(state, node, input, result, &flow);
+                    let value = self.templated(state, node, input, result, flow);
                     self.settle(state.name, value, out)
                 }
                 None => result.unwrap_or(input),
@@ -116,20 +116,20 @@ impl Translator<'_, '_> {
         let result = result.unwrap_or_else(|| input.clone());
         let result = match state.get("ResultSelector") {
             Some(node) => {
-                let value = self.templated(state, node, result, None, &flow);
+                let value = self.templated(state, node, result, None, flow);
                 self.settle(state.name, value, out)
             }
             None => result,
         };
         if let Some(node) = state.get("Assign") {
-            self.assign(state, node, result.clone(), None, &flow, &mut after, out);
+            self.assign(state, node, result.clone(), None, flow, &mut after, out);
         }
         let value = if has_result {
             self.placed(state, &input, result)
         } else {
             input
         };
-        let value = self.through(state, "OutputPath", value, &flow);
+        let value = self.through(state, "OutputPath", value, flow);
         after.value = self.settle(state.name, value, out);
         after
     }

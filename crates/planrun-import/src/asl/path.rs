@@ -212,7 +212,6 @@ fn bracket_end(text: &str) -> Option<usize> {
             _ if escaped => escaped = false,
             ('\\', Some(_)) => escaped = true,
             (_, Some(open)) if c == open => quote = None,
-            (_, Some(_)) => {}
             ('\'' | '"', None) => quote = Some(c),
             ('[', None) => depth += 1,
             (']', None) if depth == 0 => return Some(at),

@@ -22,7 +22,7 @@ impl Translator<'_, '_> {
         machine: &Machine<'d>,
         head: &State<'d>,
         cycle: &BTreeSet<&'d str>,
-        flow: Flow,
+        flow: &Flow,
         out: &mut Vec<Statement>,
     ) -> Result<Going<'d>, Refused> {
         let exit = match exit(machine, cycle) {
@@ -40,7 +40,7 @@ impl Translator<'_, '_> {
             name: tree::name(&start),
             // What a round hands on may be of another type than what the first one begins with.
             ty: Some(Box::new(tree::type_named("any"))),
-            value: handed_on(&flow, &variables),
+            value: handed_on(flow, &variables),
         }));
         let round = self.draft.name("round");
         let rounds = self.draft.name(&format!("{}_rounds", head.name));
@@ -50,10 +50,10 @@ impl Translator<'_, '_> {
             .insert(head.name, Stop::Again(variables.clone()));
         region.stops.insert(exit, Stop::Out(variables.clone()));
         let mut body = Vec::new();
-        let within = taken_up(&flow, &variables, &tree::variable(&round));
+        let within = taken_up(flow, &variables, &tree::variable(&round));
         let reached = self.walk_from(machine, head.name, within, &region, &mut body)?;
         if let Some((at, after)) = reached {
-            self.finish(region.stops.get(at), &after, &mut body);
+            finish(region.stops.get(at), &after, &mut body);
         }
         let repeat = StepBody::Repeat {
             state: tree::name(&round),
@@ -70,20 +70,20 @@ impl Translator<'_, '_> {
         let size = tree::function("size", vec![tree::variable(&rounds)]);
         let last = tree::binary(size, BinaryOp::Subtract, tree::int(1));
         let last = tree::index(tree::variable(&rounds), last);
-        Ok(Going::On(exit, taken_up(&flow, &variables, &last)))
+        Ok(Going::On(exit, taken_up(flow, &variables, &last)))
     }
+}
 
-    /// Ends a round: with what the next one begins with, or with what the loop gives.
-    pub fn finish(&mut self, stop: Option<&Stop>, flow: &Flow, out: &mut Vec<Statement>) {
-        match stop {
-            Some(Stop::Again(variables)) => out.push(tree::next(handed_on(flow, variables))),
-            Some(Stop::Out(variables)) => {
-                out.push(tree::yields(handed_on(flow, variables)));
-                out.push(tree::next(tree::null()));
-            }
-            // Branches that meet are given names where they part.
-            Some(Stop::Join) | None => {}
+/// Ends a round: with what the next one begins with, or with what the loop gives.
+pub fn finish(stop: Option<&Stop>, flow: &Flow, out: &mut Vec<Statement>) {
+    match stop {
+        Some(Stop::Again(variables)) => out.push(tree::next(handed_on(flow, variables))),
+        Some(Stop::Out(variables)) => {
+            out.push(tree::yields(handed_on(flow, variables)));
+            out.push(tree::next(tree::null()));
         }
+        // Branches that meet are given names where they part.
+        Some(Stop::Join) | None => {}
     }
 }
 

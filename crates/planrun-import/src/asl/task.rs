@@ -7,7 +7,7 @@ use planrun_lang::types::Effect;
 use planrun_lang::yaml::{Content, Node};
 
 use super::data::Scope;
-use super::flow::{Flow, Going, Region, Target, Translator, Way, duration, scope_of};
+use super::flow::{Flow, Going, Region, Target, Translator, Way, duration, proceed, scope_of};
 use super::machine::{Machine, State};
 use super::output::error_class;
 use super::value::Value;
@@ -33,19 +33,19 @@ impl Translator<'_, '_> {
         &mut self,
         machine: &Machine<'d>,
         state: &State<'d>,
-        flow: Flow,
+        flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
     ) -> Result<Going<'d>, Refused> {
         let (namespace, tool) = tool_of(state, self.draft);
-        let input = self.through(state, "InputPath", flow.value.clone(), &flow);
+        let input = self.through(state, "InputPath", flow.value.clone(), flow);
         let template = state.get(if state.is_jsonata {
             "Arguments"
         } else {
             "Parameters"
         });
         let arguments = match template {
-            Some(node) => self.templated(state, node, input, None, &flow),
+            Some(node) => self.templated(state, node, input, None, flow),
             None => input,
         };
         let arguments = arguments_of(state, &arguments, self.draft);
@@ -59,7 +59,7 @@ impl Translator<'_, '_> {
             }
         }
         let call = self.draft.call(&namespace, &tool, arguments, &fails);
-        let mut clauses: Vec<ClauseKind> = self.timeout(state, &flow).into_iter().collect();
+        let mut clauses: Vec<ClauseKind> = self.timeout(state, flow).into_iter().collect();
         clauses.extend(retry(state, &namespace, &tool, self.draft));
         tell_left_out(state, self.draft);
         let name = self.draft.name_of(state.name, state.entry.span, "state");
@@ -105,13 +105,12 @@ fn arguments_of(state: &State<'_>, value: &Value, draft: &mut Draft<'_>) -> Vec<
     if let Value::Object {
         base: None, fields, ..
     } = value
+        && fields.iter().all(|(key, _)| is_writable(key))
     {
-        if fields.iter().all(|(key, _)| is_writable(key)) {
-            return fields
-                .iter()
-                .map(|(key, value)| (key.clone(), value.expr()))
-                .collect();
-        }
+        let fields = fields.iter();
+        return fields
+            .map(|(key, value)| (key.clone(), value.expr()))
+            .collect();
     }
     let what = format!("the input of state `{}`", state.name);
     draft.changed(
@@ -249,16 +248,18 @@ pub fn called(resource: &str, state: &str) -> (String, String) {
 /// Keeps the namespaces of all tasks from becoming names of values.
 pub fn reserve_namespaces(node: &Node, draft: &mut Draft<'_>) {
     match &node.content {
-        Content::List(items) => items
-            .iter()
-            .for_each(|item| reserve_namespaces(item, draft)),
+        Content::List(items) => {
+            for item in items {
+                reserve_namespaces(item, draft);
+            }
+        }
         Content::Map(entries) => {
             if let Some(resource) = node.get("Resource").and_then(Node::text) {
                 draft.reserve(&called(resource, TASKS).0);
             }
-            entries
-                .iter()
-                .for_each(|entry| reserve_namespaces(&entry.value, draft));
+            for entry in entries {
+                reserve_namespaces(&entry.value, draft);
+            }
         }
         Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => {}
     }
@@ -278,7 +279,7 @@ impl Translator<'_, '_> {
         machine: &Machine<'d>,
         state: &State<'d>,
         run: Run,
-        flow: Flow,
+        flow: &Flow,
         region: &Region<'d>,
         out: &mut Vec<Statement>,
     ) -> Result<Going<'d>, Refused> {
@@ -299,7 +300,7 @@ impl Translator<'_, '_> {
                 let Some(target) = machine.states.get(catcher.target) else {
                     continue;
                 };
-                let (class, message) = self.failure(target, &flow);
+                let (class, message) = self.failure(target, flow);
                 let body = ArmBody::Fail {
                     class: tree::name(&class),
                     message: Some(Box::new(message)),
@@ -309,11 +310,11 @@ impl Translator<'_, '_> {
             out.push(tree::step(&name, body, clauses));
             let result = Value::Opaque(tree::variable(&name));
             let flow = self.after(state, Some(result), flow, out);
-            return Ok(self.proceed(state, flow, region, out));
+            return Ok(proceed(state, flow, region, out));
         }
         out.push(self.telling(state, &name, body, clauses, &catchers));
         let given = tree::field(tree::variable(&name), "value");
-        let mut ways = self.caught(state, &catchers, &name, &flow, out);
+        let mut ways = self.caught(state, &catchers, &name, flow, out);
         let after = self.after(state, Some(Value::Opaque(given)), flow, out);
         ways.push(Way {
             condition: None,
@@ -369,7 +370,7 @@ impl Translator<'_, '_> {
         let mut ways = Vec::new();
         for (number, catcher) in catchers.iter().enumerate() {
             let place = tree::field(tree::variable(step), "value");
-            let after = self.after_error(state, catcher, place, flow, out);
+            let after = self.after_error(state, catcher, &place, flow, out);
             let to = tree::field(tree::variable(step), "to");
             let tag = tree::text(&tag(catchers, number));
             ways.push(Way {
@@ -386,7 +387,7 @@ impl Translator<'_, '_> {
         &mut self,
         state: &State<'_>,
         catcher: &Catcher<'_>,
-        place: Expr,
+        place: &Expr,
         flow: &Flow,
         out: &mut Vec<Statement>,
     ) -> Flow {

@@ -8,6 +8,9 @@ use crate::tree;
 /// Values that nest deeper are refused.
 const MAX_DEPTH: usize = 40;
 
+/// An argument, with its name where it has one.
+pub type Given = (Option<String>, Value);
+
 /// Reads the arguments of a call. Places count from `offset`.
 pub struct Reader<'t> {
     text: &'t str,
@@ -55,7 +58,7 @@ impl<'t> Reader<'t> {
     ///
     /// # Errors
     /// What is wrong, in a sentence.
-    pub fn arguments(mut self) -> Result<(Vec<(Option<String>, Value)>, usize), String> {
+    pub fn arguments(mut self) -> Result<(Vec<Given>, usize), String> {
         let mut arguments = Vec::new();
         while !self.eat(')') {
             let before = self.at;

@@ -78,9 +78,15 @@ impl Value {
         match self {
             Self::Read { step, .. } => found.push(*step),
             Self::List(values) | Self::Text(values) => {
-                values.iter().for_each(|value| value.reads(found))
+                for value in values {
+                    value.reads(found);
+                }
             }
-            Self::Object(fields) => fields.iter().for_each(|(_, value)| value.reads(found)),
+            Self::Object(fields) => {
+                for (_, value) in fields {
+                    value.reads(found);
+                }
+            }
             Self::Plain(_) | Self::Lost { .. } => {}
         }
     }

@@ -186,11 +186,15 @@ fn placed(value: &mut Value, places: &BTreeMap<usize, usize>) {
             }
         },
         Value::List(values) | Value::Text(values) => {
-            values.iter_mut().for_each(|value| placed(value, places))
+            for value in values {
+                placed(value, places);
+            }
         }
-        Value::Object(fields) => fields
-            .iter_mut()
-            .for_each(|(_, value)| placed(value, places)),
+        Value::Object(fields) => {
+            for (_, value) in fields {
+                placed(value, places);
+            }
+        }
         Value::Plain(_) | Value::Lost { .. } => {}
     }
 }

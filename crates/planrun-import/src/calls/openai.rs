@@ -1,4 +1,4 @@
-//! Calls of tools as models of the `OpenAI` API and its kin give them: arrays, messages and whole conversations.
+//! Calls of tools as models of the OpenAI API and its kin give them: arrays, messages and whole conversations.
 
 use planrun_lang::syntax::ast::File;
 use planrun_lang::yaml::{Content, Node};

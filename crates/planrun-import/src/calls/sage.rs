@@ -239,17 +239,15 @@ fn needs(
     let (mut after, mut blocked) = (Vec::new(), None);
     for need in node.items().unwrap_or(std::slice::from_ref(node)) {
         let Some(id) = need.scalar() else { continue };
-        match places.get(&id) {
-            Some(place) => after.push(*place),
-            None => {
-                let near = closest(&id, places.keys().map(String::as_str));
-                let help =
-                    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                let what = format!("the dependency `{}`", excerpt(&id));
-                let why = format!("there is no such step{help}");
-                blocked = Some(draft.hole(need.span, what, why));
-            }
+        if let Some(place) = places.get(&id) {
+            after.push(*place);
+            continue;
         }
+        let near = closest(&id, places.keys().map(String::as_str));
+        let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let what = format!("the dependency `{}`", excerpt(&id));
+        let why = format!("there is no such step{help}");
+        blocked = Some(draft.hole(need.span, what, why));
     }
     (after, blocked)
 }

@@ -78,7 +78,9 @@ fn block(body: &Block, visit: &mut Visit<'_>) {
                     visit(condition);
                     block(inner, visit);
                 }
-                otherwise.iter().for_each(|inner| block(inner, visit));
+                if let Some(inner) = otherwise {
+                    block(inner, visit);
+                }
             }
             StatementKind::Parallel(inner) => block(inner, visit),
             StatementKind::Set { context, when, .. } => {
@@ -134,7 +136,9 @@ fn of_step(step: &Step, visit: &mut Visit<'_>) {
             initial, max, body, ..
         } => {
             visit(initial);
-            max.iter().for_each(|value| visit(value));
+            if let Some(max) = max {
+                visit(max);
+            }
             block(body, visit);
         }
         StepBody::Wait(WaitFor::Duration(value) | WaitFor::Until(value)) => visit(value),
@@ -142,7 +146,9 @@ fn of_step(step: &Step, visit: &mut Visit<'_>) {
         StepBody::Input { prompt, .. } => visit(prompt),
         StepBody::Match { subject, arms } => {
             visit(subject);
-            arms.iter().for_each(|one| arm(&one.body, visit));
+            for one in arms {
+                arm(&one.body, visit);
+            }
         }
         StepBody::Race(arms) => arms.iter().for_each(|(_, body)| arm(body, visit)),
         StepBody::Ask { .. } | StepBody::Infer { .. } | StepBody::Error => {}
