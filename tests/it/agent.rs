@@ -367,8 +367,8 @@ async fn every_mistake_of_models_ends_in_a_clean_plan() {
         let mut ignore = |_: Event<'_>| {};
         let mut planner =
             Planner::new(planrun.clone(), &model, Options::default(), &mut ignore).unwrap();
-        let planned = planner.plan("Do it").await.unwrap();
-        assert_eq!(planned.text, "reply 7", "{statements}");
+        let plan = planner.plan("Do it").await.unwrap();
+        assert_eq!(plan.text, "reply 7", "{statements}");
         let requests = double.requests();
         let sent = requests[1].body["messages"].to_string();
         let is_told = sent.contains(&format!("error[{code}]"));

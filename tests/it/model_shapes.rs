@@ -171,7 +171,7 @@ fn any_bytes_are_an_answer_or_an_error() {
 }
 
 /// A conversation in which a tool was called.
-fn conversation(turn: Turn) -> Request {
+fn conversation(turn: &Turn) -> Request {
     let results = turn.calls.clone().into_iter().map(|call| Message::Tool {
         call: call.id,
         name: call.name,
@@ -212,7 +212,7 @@ async fn second_request(word: &str) -> (Json, std::collections::BTreeMap<String,
     let turn = Turn::collect(model.answer(ask("Is it cold?")))
         .await
         .unwrap();
-    let turn = Turn::collect(model.answer(conversation(turn)))
+    let turn = Turn::collect(model.answer(conversation(&turn)))
         .await
         .unwrap();
     assert_eq!(
