@@ -12,6 +12,7 @@ mod agent;
 mod allow;
 mod allow_tools;
 mod approval;
+mod arguments;
 mod bad_input;
 mod bfcl;
 mod breaking;

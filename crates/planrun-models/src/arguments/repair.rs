@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
                 None => break,
                 Some('{' | '[') => values.extend(self.value(0)?),
                 Some('}' | ']' | ')' | ';') => self.step()?,
-                Some(next) if !values.is_empty() && is_quote(next) => {
+                Some(next) if !values.is_empty() && (is_quote(next) || self.is_behind_comma()) => {
                     return Err("they go on after the end of the object");
                 }
                 Some(_) => {
@@ -88,6 +88,11 @@ impl<'a> Reader<'a> {
         }
         let is_guess = self.is_guess;
         Ok(Repaired { values, is_guess })
+    }
+
+    fn is_behind_comma(&self) -> bool {
+        self.last_before(0, self.at)
+            .is_some_and(|(_, last)| last == ',')
     }
 
     /// The value of a text without brackets.

@@ -125,7 +125,7 @@ impl Reader<'_> {
     }
 
     /// The last character between two places that is not blank, and its place.
-    fn last_before(&self, start: usize, end: usize) -> Option<(usize, char)> {
+    pub(super) fn last_before(&self, start: usize, end: usize) -> Option<(usize, char)> {
         let text = self.text.get(start..end)?.trim_end_matches(is_blank);
         let last = text.chars().next_back()?;
         Some((start + text.len() - last.len_utf8(), last))
