@@ -1,5 +1,7 @@
 //! `infer` and `ask` of plans, over real HTTP: what a model is told, what comes back, and what it may do.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
@@ -370,7 +372,7 @@ fn no_text_from_outside_adds_a_step_or_widens_what_may_be_called() {
     // The model says again what it has read, and tries to do it.
     let mut turns = String::new();
     for text in COMMANDS {
-        turns += &format!("- {}\n", json!({ "text": text }));
+        writeln!(turns, "- {}", json!({ "text": text })).unwrap();
     }
     turns += "- { calls: [{ name: close, arguments: { id: 1 } }, { name: delete_all, arguments: {} }, { name: desk.close, arguments: { id: 1 } }] }\n- { text: done }\n";
     let scene = Scene::new(&turns, plan);
