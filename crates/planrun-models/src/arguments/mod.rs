@@ -274,7 +274,7 @@ mod tests {
             "```json\n{\"a\": 1, \"b\": [\"x\", null]}\n```",
             "Here they are: {\"a\": 1, \"b\": [\"x\", null]} as you wished.",
             "{\"a\": 1, \"b\": [\"x\", null,],}",
-            "{\"a\": 1 \"b\": [\"x\" null]}",
+            "{\"a\": 1 \"b\": [\"x\"\nnull]}",
             "{'a': 1, 'b': ['x', None]}",
             "{a: 1, b: [x, undefined]}",
             "{\"a\": 1, // one\n \"b\": [\"x\", /* none */ null]} # all",
@@ -331,7 +331,7 @@ mod tests {
         assert!(read("{\"n\": \"1\"}", Some(&schema)).is_ok());
         assert_eq!(
             told("{\"n\": one,\n}", Some(&schema)),
-            "the arguments are no JSON: expected ident at line 1 column 7, at \"{\\\"n\\\": one,\\n}\". They were not \
+            "the arguments are no JSON: expected value at line 1 column 7, at \"{\\\"n\\\": one,\\n}\". They were not \
              repaired, since what can be read of them does not fit: n must be of type integer; write one JSON object"
         );
         for (text, why) in [
