@@ -215,7 +215,8 @@ mod tests {
             let expected = expected.map(str::to_owned).to_vec();
             assert_eq!(texts(text), Ok(expected), "{text}");
         }
-        let many: String = (0..=MAX_CALLS).map(|n| format!("{{\"n\":{n}}}")).collect();
+        let many = (0..=MAX_CALLS).map(|n| json!({ "n": n }).to_string());
+        let many = many.collect::<Vec<_>>().concat();
         assert_eq!(texts(&many), Err(Fault::TooMany));
     }
 
