@@ -95,6 +95,7 @@ pub use run_id::new_run_id;
 pub use signal::{CancelOptions, Receiver};
 pub use workspace::{Checked, CheckedPlan, Choice, Workspace, real_host};
 
+use planrun_lang::permission::Grant;
 use planrun_tools::host::Host;
 use planrun_tools::project::{Location, check_own_folder, journal_file, make_own_folder};
 use planrun_tools::tools::{ServerPool, Tool};
@@ -108,6 +109,8 @@ pub struct Planrun {
     own_tools: Arc<[Tool]>,
     /// Whether its plans are written by a model.
     confined: bool,
+    /// What its plans reach at most, beside what the project allows.
+    within: Arc<[Grant]>,
     /// Where servers stay connected from one run to the next.
     pool: Option<Arc<ServerPool>>,
 }
@@ -162,6 +165,7 @@ impl Planrun {
             }),
             own_tools: Arc::default(),
             confined: false,
+            within: Arc::default(),
             pool: None,
         }
     }
@@ -192,6 +196,13 @@ impl Planrun {
         self
     }
 
+    /// The same for plans that reach no more than this beside. Runs that are started so stay so, whoever resumes them.
+    #[must_use]
+    pub fn within(mut self, grant: Grant) -> Self {
+        self.within = self.within.iter().cloned().chain([grant]).collect();
+        self
+    }
+
     /// The same with another store for its runs, such as one in memory.
     #[must_use]
     pub fn with_store(host: Arc<dyn Host>, location: Location, store: Arc<dyn Store>) -> Self {
@@ -207,6 +218,7 @@ impl Planrun {
             }),
             own_tools: Arc::default(),
             confined: false,
+            within: Arc::default(),
             pool: None,
         }
     }
@@ -239,11 +251,10 @@ impl Planrun {
         let Shared { host, location, .. } = &*self.shared;
         let mut workspace = Workspace::with_tools(host.clone(), location, &self.own_tools)?;
         workspace.project.pool.clone_from(&self.pool);
-        Ok(if self.confined {
-            workspace.confined()
-        } else {
-            workspace
-        })
+        if self.confined {
+            workspace = workspace.confined();
+        }
+        workspace.within(&self.within)
     }
 
     /// Checks a plan text. Files that it uses are found beside it, by its name.

@@ -433,11 +433,10 @@ impl Job {
             &recorded.planrun.own_tools,
         )?;
         workspace.project.pool.clone_from(&recorded.planrun.pool);
-        let workspace = if pinned.confined {
-            workspace.confined()
-        } else {
-            workspace
-        };
+        if pinned.confined {
+            workspace = workspace.confined();
+        }
+        let workspace = workspace.within(&pinned.within)?;
         let source = SourceFile::new(&*pinned.file, &*pinned.text);
         let checked = workspace.check(&source);
         let plan = checked
@@ -501,6 +500,7 @@ impl Job {
         );
         pinned.approval.clone_from(&self.approval);
         pinned.confined = workspace.is_confined;
+        pinned.within.clone_from(workspace.narrowed_by());
         let new = NewRun {
             run: &self.run,
             plan: &plan.plan.name,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, Severities, Severity, codes};
 use planrun_lang::lint;
-use planrun_lang::permission::Permissions;
+use planrun_lang::permission::{Grant, Permissions};
 use planrun_lang::sema::{Budget, CheckedFile, Files, Plan, Policy, Tools};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::{Item, ItemKind};
@@ -48,6 +48,8 @@ pub struct Workspace {
     own_tools: Arc<[Tool]>,
     /// Whether its plans are written by a model.
     pub(super) is_confined: bool,
+    /// What its plans reach at most, beside what the project allows.
+    within: Arc<[Grant]>,
 }
 
 /// Calls of a run of a plan that a model has written, where the project says nothing.
@@ -179,6 +181,29 @@ impl Workspace {
         self
     }
 
+    /// The same for plans that reach no more than these grants beside.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where a pattern of one cannot be understood.
+    pub(super) fn within(mut self, grants: &Arc<[Grant]>) -> Result<Self, Error> {
+        for grant in &**grants {
+            let own = Permissions::new(grant, &self.project.root, &*self.host)
+                .map_err(|error| Error::Invalid(error.to_string()))?;
+            self.limit = Some(match &self.limit {
+                Some(limit) => own.within(limit),
+                None => own,
+            });
+        }
+        self.within = grants.clone();
+        Ok(self)
+    }
+
+    /// The grants that narrow what the project allows.
+    #[must_use]
+    pub fn narrowed_by(&self) -> &Arc<[Grant]> {
+        &self.within
+    }
+
     fn of(
         host: Arc<dyn Host>,
         reading: Arc<PinnedHost>,
@@ -237,6 +262,7 @@ impl Workspace {
             tools,
             own_tools,
             is_confined: false,
+            within: Arc::default(),
         })
     }
 
