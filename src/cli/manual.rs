@@ -19,7 +19,16 @@ pub fn commands() -> String {
         .get_subcommands()
         .filter(|command| !command.is_hide_set() && command.get_name() != "help")
     {
-        section(&mut text, command);
+        section(&mut text, command, command.get_name());
+        // What a command has beside its own flags; of a mere family of commands, its help tells.
+        let is_command = command.is_args_conflicts_with_subcommands_set();
+        let beside = command
+            .get_subcommands()
+            .filter(|inner| is_command && inner.get_name() != "help");
+        for inner in beside {
+            let name = format!("{} {}", command.get_name(), inner.get_name());
+            section(&mut text, inner, &name);
+        }
     }
     let _ = write!(text, "### Everywhere\n\n{}", table(&everywhere(&line)));
     text
@@ -83,19 +92,19 @@ pub fn tools() -> String {
     text + "\n" + pages::REST
 }
 
-fn section(text: &mut String, command: &Command) {
+fn section(text: &mut String, command: &Command, name: &str) {
     let usage = command.clone().render_usage().to_string();
     let usage = usage
         .trim_start_matches("Usage: ")
         .replace(" [OPTIONS]", "");
+    let usage = usage.lines().next().unwrap_or_default();
     let about = command
         .get_about()
         .map(ToString::to_string)
         .unwrap_or_default();
     let _ = write!(
         text,
-        "### planrun {}\n\n`{}`: {}.\n\n",
-        command.get_name(),
+        "### planrun {name}\n\n`{}`: {}.\n\n",
         usage.trim(),
         about.trim_end_matches('.')
     );

@@ -21,7 +21,7 @@ use crate::support::{Mock, folder, planrun};
 const KEY: &str = "sk-hunter2-is-secret";
 
 /// A double that plays the turns of a script.
-async fn double(turns: &str) -> ModelDouble {
+pub async fn double(turns: &str) -> ModelDouble {
     let source = SourceFile::new("script.yaml", format!("turns:\n{turns}"));
     let script = Script::read(&source).unwrap();
     let host: Arc<dyn Host> = Arc::new(MemoryHost::default());
@@ -44,7 +44,7 @@ fn models(file: &str, variables: &[(&str, &str)]) -> Models {
 }
 
 /// A model that asks a double, with these settings beside.
-fn model(double: &ModelDouble, settings: &str) -> HttpModel {
+pub fn model(double: &ModelDouble, settings: &str) -> HttpModel {
     let base = double.base_url();
     let file = format!(
         "env: [KEY]\nmodels: {{ m: {{ base_url: '{base}', model: tiny, key: KEY{settings} }} }}"
@@ -52,7 +52,7 @@ fn model(double: &ModelDouble, settings: &str) -> HttpModel {
     models(&file, &[("KEY", KEY)]).open(None).unwrap()
 }
 
-fn ask(text: &str) -> Request {
+pub fn ask(text: &str) -> Request {
     Request {
         messages: vec![Message::User { text: text.into() }],
         ..Request::default()
@@ -60,7 +60,7 @@ fn ask(text: &str) -> Request {
 }
 
 /// What a model with these settings says to a question, and what the double was sent.
-async fn answer(turns: &str, settings: &str) -> (Result<Turn, ModelError>, Vec<Json>) {
+pub async fn answer(turns: &str, settings: &str) -> (Result<Turn, ModelError>, Vec<Json>) {
     let double = double(turns).await;
     let answer = Turn::collect(model(&double, settings).answer(ask("Hello?"))).await;
     let requests = double.requests().into_iter().map(|request| request.body);
@@ -240,52 +240,8 @@ async fn a_model_calls_tools_and_reads_what_they_give() {
     );
 }
 
-#[tokio::test]
-async fn an_answer_is_the_same_however_its_bytes_come() {
-    let said = "reasoning: '好的, let me…', text: 'Zwölf 🦊 \"x\"', calls: [{ name: a, arguments: { t: é } }], usage: { input: 1, output: 2 }";
-    let whole = answer(&format!("- {{ {said} }}"), "").await.0.unwrap();
-    assert_eq!(whole.text, "Zwölf 🦊 \"x\"");
-    let cuts = [
-        "1",
-        "2",
-        "3",
-        "[7, 1, 64]",
-        "100000",
-        "{ seed: 1 }",
-        "{ seed: 2 }",
-    ];
-    for cut in cuts {
-        let turns = format!("- {{ {said}, chunks: {cut} }}");
-        assert_eq!(answer(&turns, "").await.0.unwrap(), whole, "{cut}");
-    }
-    let at_once = answer(&format!("- {{ {said}, stream: false, chunks: 5 }}"), "").await;
-    assert_eq!(at_once.0.unwrap(), whole);
-}
-
-#[tokio::test]
-async fn answers_under_a_schema_are_json() {
-    let double = double("- { json: { ok: true }, usage: none }").await;
-    let mut request = ask("Hello?");
-    let schema = json!({"type": "object", "properties": {"ok": {"type": "boolean"}}});
-    request.answer = planrun_models::model::AnswerShape::Json {
-        name: "verdict".into(),
-        schema: schema.clone(),
-        strict: true,
-    };
-    let turn = Turn::collect(model(&double, "").answer(request))
-        .await
-        .unwrap();
-    assert_eq!(turn.text, r#"{"ok":true}"#);
-    assert_eq!(turn.usage, None);
-    let format = &double.requests()[0].body["response_format"];
-    assert_eq!(
-        *format,
-        json!({"type": "json_schema", "json_schema": {"name": "verdict", "schema": schema, "strict": true}})
-    );
-}
-
 /// The parts of an answer with what ended it.
-async fn parts(turns: &str, settings: &str) -> (String, Option<ModelError>) {
+pub async fn parts(turns: &str, settings: &str) -> (String, Option<ModelError>) {
     let double = double(turns).await;
     let mut parts = model(&double, settings).answer(ask("Hello?"));
     let mut text = String::new();

@@ -10,7 +10,7 @@ use planrun_tools::project::{ModelSettings, Price};
 use planrun_tools::tools::ProjectLimit;
 use planrun_tools::tools::http::{HttpClient, HttpRequest};
 use reqwest::Method;
-use reqwest::header::{self, HeaderMap, HeaderValue};
+use reqwest::header::HeaderMap;
 use url::Url;
 
 use super::attempt::Attempt;
@@ -68,24 +68,14 @@ impl HttpModel {
     ) -> Result<Self, ModelError> {
         let endpoint = wire::endpoint(settings.api, &settings.base_url);
         let mut secrets = Redactor::default();
-        let mut headers = HeaderMap::new();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/json"),
-        );
-        if let Some(key) = key {
-            secrets.add(key);
-            let value = HeaderValue::from_str(&format!("Bearer {key}"));
-            let mut value = value.map_err(|_| {
-                let message = "its key has characters that no header can have";
-                of(
-                    &settings,
-                    ModelError::new(ErrorKind::Authentication, message),
-                )
-            })?;
-            value.set_sensitive(true);
-            headers.insert(header::AUTHORIZATION, value);
-        }
+        key.map(|key| secrets.add(key));
+        let headers = wire::headers(settings.api, key).map_err(|_| {
+            let message = "its key has characters that no header can have";
+            of(
+                &settings,
+                ModelError::new(ErrorKind::Authentication, message),
+            )
+        })?;
         limit
             .url(&endpoint)
             .map_err(|why| of(&settings, ModelError::new(ErrorKind::Denied, why)))?;

@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 use super::played::{Event, fragments, words};
 use super::requests::Asked;
 use super::script::{Answer, Failure};
+use super::shape::{model, text};
 use crate::model::Usage;
 
 /// What a request asks.
@@ -14,6 +15,7 @@ pub(super) fn asked(body: &Json) -> Asked {
     let role = |message: &Json, role: &str| message.get("role").is_some_and(|own| own == role);
     let user = messages.iter().rfind(|message| role(message, "user"));
     let tool = messages.last().filter(|message| role(message, "tool"));
+    let content = |message: &Json| text(message.get("content"));
     Asked {
         user: user.map(content).unwrap_or_default(),
         tool: tool.map(content),
@@ -21,23 +23,11 @@ pub(super) fn asked(body: &Json) -> Asked {
     }
 }
 
-/// The text of a message, which may come in parts.
-fn content(message: &Json) -> String {
-    match message.get("content") {
-        Some(Json::String(text)) => text.clone(),
-        Some(Json::Array(parts)) => {
-            let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
-            texts.collect::<Vec<_>>().join("\n")
-        }
-        Some(_) | None => String::new(),
-    }
-}
-
 /// The events of an answer.
-pub(super) fn events(id: &str, answer: &Answer, body: &Json) -> Vec<Event> {
+pub(super) fn events(answer: &Answer, body: &Json) -> Vec<Event> {
     let head = |choices: Json| {
         json!({
-            "id": id,
+            "id": "double",
             "object": "chat.completion.chunk",
             "created": 0,
             "model": model(body),
@@ -82,7 +72,7 @@ pub(super) fn events(id: &str, answer: &Answer, body: &Json) -> Vec<Event> {
 }
 
 /// The answer as one JSON.
-pub(super) fn whole(id: &str, answer: &Answer, body: &Json) -> Json {
+pub(super) fn whole(answer: &Answer, body: &Json) -> Json {
     let calls = answer.calls.iter().map(|call| {
         let function = json!({"name": call.name, "arguments": call.arguments});
         json!({"id": call.id, "type": "function", "function": function})
@@ -103,7 +93,7 @@ pub(super) fn whole(id: &str, answer: &Answer, body: &Json) -> Json {
         "logprobs": null,
     });
     let mut whole = json!({
-        "id": id,
+        "id": "double",
         "object": "chat.completion",
         "created": 0,
         "model": model(body),
@@ -127,12 +117,6 @@ pub(super) fn failure(failure: &Failure, status: u16) -> Json {
     let message = failure.message.as_deref();
     let message = message.unwrap_or("the script of this double says so");
     json!({"error": {"message": message, "type": kind, "param": null, "code": failure.code}})
-}
-
-fn model(body: &Json) -> Json {
-    body.get("model")
-        .cloned()
-        .unwrap_or_else(|| "double".into())
 }
 
 fn stop(answer: &Answer) -> &str {

@@ -1,4 +1,4 @@
-//! The test double of a model: a real HTTP server that answers as a script says.
+//! The test double of a model: a real HTTP server that answers as a script says, in each shape of the APIs.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -21,10 +21,13 @@
 
 mod body;
 mod chat;
+mod messages;
 mod played;
 mod requests;
+mod responses;
 mod script;
 mod server;
+mod shape;
 
 pub use requests::ReceivedRequest;
 pub use script::Script;

@@ -18,6 +18,15 @@ impl Event {
         }
     }
 
+    /// An event with a name, which is the `type` of its data.
+    pub(super) fn named(data: &Json) -> Self {
+        let name = data.get("type").and_then(Json::as_str).unwrap_or_default();
+        Self {
+            text: format!("event: {name}\ndata: {data}\n\n"),
+            is_token: false,
+        }
+    }
+
     pub(super) fn token(self) -> Self {
         Self {
             is_token: true,

@@ -13,13 +13,14 @@ use axum::routing::post;
 use axum::{Json as JsonBody, Router};
 use planrun_tools::host::Host;
 use planrun_tools::mock::Listening;
+use planrun_tools::project::ModelApi;
 use serde_json::Value as Json;
 
 use super::body::body;
-use super::chat;
 use super::played::Event;
 use super::requests::{Asked, ReceivedRequest, Requests, headers};
 use super::script::{Answer, Failure, Reply, Script, ScriptTurn};
+use super::shape::{self, PATHS};
 
 /// A larger request is refused.
 const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
@@ -75,8 +76,16 @@ impl ModelDouble {
             log: options.log,
             host,
         });
-        let router = Router::new()
-            .route("/v1/chat/completions", post(answer))
+        let paths = PATHS
+            .into_iter()
+            .fold(Router::new(), |routes, (path, api)| {
+                let answer =
+                    move |state: State<Arc<Shared>>, uri: Uri, sent: HeaderMap, body: Bytes| {
+                        answer(api, state, uri, sent, body)
+                    };
+                routes.route(path, post(answer))
+            });
+        let router = paths
             .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
             .with_state(shared.clone());
         let listening = Listening::start(options.bind, router).await?;
@@ -89,7 +98,7 @@ impl ModelDouble {
         self.listening.address()
     }
 
-    /// The base address for clients of the API.
+    /// The base address for clients of the APIs.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address())
@@ -138,6 +147,7 @@ impl Shared {
 }
 
 async fn answer(
+    api: ModelApi,
     State(shared): State<Arc<Shared>>,
     uri: Uri,
     sent: HeaderMap,
@@ -145,11 +155,12 @@ async fn answer(
 ) -> Response {
     let Ok(body) = serde_json::from_slice::<Json>(&received) else {
         return failed(
+            api,
             400,
             &refused("the body of the request is no JSON".to_owned()),
         );
     };
-    let asked = chat::asked(&body);
+    let asked = shape::asked(api, &body);
     let (headers, key) = headers(&sent);
     let request = ReceivedRequest {
         turn: None,
@@ -160,20 +171,20 @@ async fn answer(
     };
     let turn = match shared.take(&asked, request) {
         Ok(turn) => turn,
-        Err(why) => return failed(400, &refused(why)),
+        Err(why) => return failed(api, 400, &refused(why)),
     };
     if !turn.delay.is_zero() {
         tokio::time::sleep(turn.delay).await;
     }
-    reply(&turn, &asked, &body)
+    reply(api, &turn, &asked, &body)
 }
 
-fn reply(turn: &ScriptTurn, asked: &Asked, request: &Json) -> Response {
+fn reply(api: ModelApi, turn: &ScriptTurn, asked: &Asked, request: &Json) -> Response {
     match &turn.reply {
         Reply::Answer(answer) if asked.streams && answer.stream => {
-            streamed(chat::events("double", answer, request), turn)
+            streamed(shape::events(api, answer, request), turn)
         }
-        Reply::Answer(answer) => whole(answer, request, turn),
+        Reply::Answer(answer) => whole(api, answer, request, turn),
         Reply::Raw(text) => {
             let event = Event {
                 text: text.clone(),
@@ -186,7 +197,7 @@ fn reply(turn: &ScriptTurn, asked: &Asked, request: &Json) -> Response {
             retry_after,
             failure,
         } => {
-            let mut response = failed(*status, failure);
+            let mut response = failed(api, *status, failure);
             let wait = retry_after.as_deref().and_then(|wait| wait.parse().ok());
             if let Some(wait) = wait {
                 response.headers_mut().insert(header::RETRY_AFTER, wait);
@@ -201,20 +212,20 @@ fn streamed(events: Vec<Event>, turn: &ScriptTurn) -> Response {
     (headers, body(events, &turn.delivery)).into_response()
 }
 
-fn whole(answer: &Answer, request: &Json, turn: &ScriptTurn) -> Response {
+fn whole(api: ModelApi, answer: &Answer, request: &Json, turn: &ScriptTurn) -> Response {
     if let Some(failure) = &answer.failure {
-        return failed(500, failure);
+        return failed(api, 500, failure);
     }
     let event = Event {
-        text: chat::whole("double", answer, request).to_string(),
+        text: shape::whole(api, answer, request).to_string(),
         is_token: true,
     };
     let headers = [(header::CONTENT_TYPE, "application/json")];
     (headers, body(vec![event], &turn.delivery)).into_response()
 }
 
-fn failed(status: u16, failure: &Failure) -> Response {
-    let body = JsonBody(chat::failure(failure, status));
+fn failed(api: ModelApi, status: u16, failure: &Failure) -> Response {
+    let body = JsonBody(shape::failure(api, failure, status));
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     (status, body).into_response()
 }

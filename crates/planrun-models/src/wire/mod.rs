@@ -2,9 +2,12 @@
 
 mod chat;
 mod fault;
+mod messages;
 mod reader;
+mod responses;
 
 use planrun_tools::project::ModelApi;
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue, InvalidHeaderValue};
 use serde_json::Value as Json;
 use url::Url;
 
@@ -20,6 +23,30 @@ pub struct Addressee<'a> {
     pub model: &'a str,
     /// Where requests go; a few servers have words of their own.
     pub endpoint: &'a Url,
+}
+
+/// The headers that let a request in and say what it is. The key is marked as sensitive.
+///
+/// # Errors
+/// The key has characters that no header can have.
+pub fn headers(api: ModelApi, key: Option<&str>) -> Result<HeaderMap, InvalidHeaderValue> {
+    let mut headers = HeaderMap::new();
+    let json = HeaderValue::from_static("application/json");
+    headers.insert(header::CONTENT_TYPE, json);
+    let (name, prefix) = match api {
+        ModelApi::Chat | ModelApi::Responses => (header::AUTHORIZATION, "Bearer "),
+        ModelApi::Messages => {
+            let version = HeaderValue::from_static("2023-06-01");
+            headers.insert("anthropic-version", version);
+            (HeaderName::from_static("x-api-key"), "")
+        }
+    };
+    if let Some(key) = key {
+        let mut value = HeaderValue::from_str(&format!("{prefix}{key}"))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
 }
 
 /// Reads the events of a stream, or an answer that came as one.
@@ -39,6 +66,8 @@ trait Decoder: Send {
 pub fn body(api: ModelApi, addressee: Addressee, request: &Request) -> Json {
     match api {
         ModelApi::Chat => chat::body(addressee, request),
+        ModelApi::Responses => responses::body(addressee, request),
+        ModelApi::Messages => messages::body(addressee, request),
     }
 }
 
@@ -47,6 +76,8 @@ pub fn body(api: ModelApi, addressee: Addressee, request: &Request) -> Json {
 pub fn endpoint(api: ModelApi, base: &Url) -> Url {
     let path = match api {
         ModelApi::Chat => "chat/completions",
+        ModelApi::Responses => "responses",
+        ModelApi::Messages => "messages",
     };
     let mut endpoint = base.clone();
     let own = base.path().trim_end_matches('/');
@@ -70,6 +101,8 @@ pub fn endpoint(api: ModelApi, base: &Url) -> Url {
 fn decoder(api: ModelApi) -> Box<dyn Decoder> {
     match api {
         ModelApi::Chat => Box::new(chat::ChatDecoder::default()),
+        ModelApi::Responses => Box::new(responses::ResponsesDecoder::default()),
+        ModelApi::Messages => Box::new(messages::MessagesDecoder::default()),
     }
 }
 

@@ -78,6 +78,10 @@ pub struct ModelSettings {
 pub enum ModelApi {
     /// Chat completions, which most servers speak.
     Chat,
+    /// Responses, the newer API of `OpenAI`.
+    Responses,
+    /// Messages, the API of `Anthropic`.
+    Messages,
 }
 
 /// What a million tokens cost, in the currency of the project.
@@ -92,7 +96,11 @@ pub struct Price {
 
 impl ModelApi {
     /// The words for them.
-    const WORDS: [(&str, Self); 1] = [("chat", Self::Chat)];
+    const WORDS: [(&str, Self); 3] = [
+        ("chat", Self::Chat),
+        ("responses", Self::Responses),
+        ("messages", Self::Messages),
+    ];
 }
 
 /// Reads the models. `variables` are those that configuration may read, and `filled` those that stood in its texts.
@@ -308,7 +316,7 @@ models:
             ),
             (
                 "base_url: 'http://u:p@a', model: m",
-                "`http://u:p@a` a `base_url` has no credentials in it []",
+                "`'http://u:p@a'` a `base_url` has no credentials in it []",
             ),
             (
                 &format!("{base}, api: chatt"),
