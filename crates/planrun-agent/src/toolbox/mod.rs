@@ -14,7 +14,7 @@ use planrun_lang::types::Signature;
 use planrun_models::model::OfferedTool;
 use planrun_runs::driver::Asker;
 use planrun_runs::runs::{Error, PlanText, Planrun};
-use planrun_serve::asking::{Asks, Client, PutQuestion, Said};
+use planrun_serve::asking::{Asks, Client, PutQuestion, Said, Way};
 use planrun_serve::mode::{Call, PlanMode, Reply};
 use planrun_tools::tools::FileWorld;
 use serde_json::{Map, Value as Json};
@@ -258,9 +258,19 @@ impl Client for Nobody {
         Asks::Never
     }
 
-    async fn ask(&self, _: &PutQuestion) -> Said {
+    fn has_form(&self, _: &PutQuestion) -> bool {
+        false
+    }
+
+    fn opens_pages(&self) -> bool {
+        false
+    }
+
+    async fn ask(&self, _: &PutQuestion, _: &Way) -> Said {
         Said::Nothing
     }
+
+    async fn page_is_done(&self, _: &PutQuestion) {}
 
     async fn progress(&self, _: u64, _: &str) {}
 

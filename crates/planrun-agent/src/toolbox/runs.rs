@@ -49,8 +49,8 @@ impl Called {
     pub(super) fn of(reply: Reply) -> Self {
         match reply {
             Reply::Told { text, .. } => Self::Answered(text),
-            Reply::Failed(why) => Self::Failed(why),
-            Reply::Asks(question) => Self::Waits {
+            Reply::Failed(why) | Reply::Unknown(why) => Self::Failed(why),
+            Reply::Asks(question, _) => Self::Waits {
                 run: question.run.clone(),
                 question: question.text.clone(),
             },
