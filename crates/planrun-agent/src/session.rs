@@ -186,6 +186,10 @@ impl Sessions {
             make_own_folder(&*self.host, &self.project)?;
             self.host.make_private_folder(&self.folder())?;
             let text = serde_json::to_vec(session)?;
+            if text.len() as u64 > MAX_BYTES {
+                let message = format!("it has grown beyond {MAX_BYTES} bytes; begin a new one");
+                return Err(io::Error::other(message));
+            }
             self.host.write_private_file(&path, &text)
         };
         write().map_err(|error| SessionError::Files {

@@ -57,8 +57,7 @@ pub(super) fn run(
         },
         planrun,
     };
-    let about = request.as_deref().unwrap_or_default();
-    let agent = Agent::new(setup, about)?;
+    let agent = Agent::new(setup, request.as_deref().unwrap_or_default())?;
     for problem in agent.problems() {
         terminal.say(problem);
     }

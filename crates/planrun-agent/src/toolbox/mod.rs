@@ -11,7 +11,7 @@ use planrun_lang::diag::closest;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::plan_of_call;
 use planrun_lang::types::Signature;
-use planrun_models::model::OfferedTool;
+use planrun_models::model::{Message, OfferedTool};
 use planrun_runs::driver::Asker;
 use planrun_runs::runs::{Error, PlanText, Planrun};
 use planrun_serve::asking::{Asks, Client, PutQuestion, Said, Way};
@@ -122,6 +122,24 @@ impl Toolbox {
     #[must_use]
     pub fn offered(&self) -> Vec<OfferedTool> {
         self.offer().tools()
+    }
+
+    /// Tells the model of the tools that these messages of before were about.
+    pub fn recall(&self, messages: &[Message]) {
+        let mut offer = self.offer();
+        for message in messages {
+            let Message::Assistant { calls, .. } = message else {
+                continue;
+            };
+            for call in calls {
+                offer.add_called(&call.name);
+                if call.name == DESCRIBE
+                    && let Ok(arguments) = serde_json::from_str(&call.arguments)
+                {
+                    offer.add(&names(&arguments));
+                }
+            }
+        }
     }
 
     /// Whether a call of this name changes nothing, so that others can be made beside it.

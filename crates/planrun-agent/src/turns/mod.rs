@@ -205,6 +205,7 @@ impl Agent {
             let text = text.clone();
             return Ok(Ended::Done { text, stop: None });
         }
+        self.toolbox.recall(&session.messages);
         let system = prompt::system(self);
         while *rounds < self.setup.options.rounds {
             if self.setup.cancel.is_cancelled() {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use planrun_core::journal::Given;
 use planrun_core::run::Asking;
 use planrun_lang::call::{Answer, CallError};
+use planrun_lang::permission::Grant;
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::declared_tools;
 use planrun_lang::source::SourceFile;
@@ -29,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Agent, Ended, Event, Options, Outcome, Setup};
 use crate::session::{Session, Sessions};
+use crate::toolbox::{Called, Toolbox};
 
 const TOOLS: &str = "
 tool desk.find(customer: string) -> int[] read
@@ -744,4 +746,70 @@ async fn s4_24_and_s4_26_rules_and_skills_are_told() {
     }
     assert_eq!(results(&outcome)[0], ("Open it.", false));
     assert!(results(&outcome)[1].1);
+}
+
+#[tokio::test]
+async fn what_a_run_may_reach_stays_narrow_whoever_resumes_it() {
+    let bench = Bench::new("- { text: unused }").await;
+    let grant = Grant {
+        write: vec!["notes/deep".to_owned()],
+        ..Grant::default()
+    };
+    let narrow = bench.setup.planrun.clone().within(grant);
+    let wide = Toolbox::new(&bench.setup.planrun, None, "").unwrap();
+    let narrow = Toolbox::new(&narrow, None, "").unwrap();
+    let cancel = CancellationToken::new();
+    let arguments = json!({ "path": "notes/a.md", "content": "new" });
+    for (run, toolbox, is_denied) in [("wide", &wide, false), ("narrow", &narrow, true)] {
+        let arguments = arguments.as_object().unwrap().clone();
+        let called = toolbox.call("fs_write", arguments, run, &cancel).await;
+        assert!(matches!(called, Called::Waits { .. }), "{called:?}");
+        let yes = Given {
+            path: "approval".into(),
+            value: true.into(),
+            by: None,
+            note: None,
+        };
+        bench
+            .setup
+            .planrun
+            .answer(Addressee::Run(run), &[yes])
+            .unwrap();
+        let called = wide.resume(run, &cancel).await.unwrap();
+        let told = format!("{called:?}");
+        assert_eq!(told.contains("denied.policy"), is_denied, "{told}");
+    }
+}
+
+#[tokio::test]
+async fn tools_beyond_the_first_are_told_once_they_were_described() {
+    let bench = Bench::new(
+        "- { calls: [{ name: describe, arguments: { names: [desk.close] } }] }\n- { text: ok }\n- { text: again }",
+    )
+    .await;
+    let many: String = (0..60).fold(String::new(), |text, number| {
+        text + &format!("tool many.t{number}(a: int) -> int read\n")
+    });
+    let (declared, _) = declared_tools(&SourceFile::new("tools", many));
+    let tools = declared.into_iter().map(|signature| Tool {
+        transport: Arc::new(Desk {
+            signature: signature.clone(),
+            calls: Arc::default(),
+            meeting: Arc::new(Barrier::new(1)),
+        }),
+        signature,
+    });
+    let mut setup = bench.setup.clone();
+    setup.planrun = setup.planrun.with_tools(tools);
+    let mut session = Session::new("s");
+    for request in ["many t7", "more"] {
+        let agent = Agent::new(setup.clone(), request).unwrap();
+        agent.run(&mut session, Some(request)).await.unwrap();
+    }
+    let sent = bench.sent();
+    let offers =
+        |body: &Json, name: &str| body["tools"].to_string().contains(&format!("\"{name}\""));
+    let told: Vec<bool> = sent.iter().map(|body| offers(body, "desk_close")).collect();
+    assert_eq!(told, [false, true, true]);
+    assert!(sent[0]["tools"].as_array().unwrap().len() <= 48 + 5);
 }
