@@ -10,8 +10,8 @@ use crate::support::{Mock, Output, Program, folder, planrun};
 /// Two tools, of which one changes something.
 const DESK: &str = "name: desk
 tools:
-  - { name: find, endpoint: '${DESK_URL:http://127.0.0.1:8009}/tool', effect: read, parameters: { type: object, properties: { customer: { type: string } }, required: [customer] }, returns: { type: array, items: { type: integer } }, mock: { data: [1, 2] } }
-  - { name: close, endpoint: '${DESK_URL:http://127.0.0.1:8009}/tool', effect: effect, parameters: { type: object, properties: { id: { type: integer } }, required: [id] }, returns: { type: string }, mock: { data: closed } }
+  - { name: find, endpoint: '${DESK_URL:http://127.0.0.1:8009}/tool', effect: read, parameters: { type: object, properties: { customer: { type: string } }, required: [customer] }, returns: { type: array, items: { type: integer } }, mock: [ { data: [1, 2] } ] }
+  - { name: close, endpoint: '${DESK_URL:http://127.0.0.1:8009}/tool', effect: effect, parameters: { type: object, properties: { id: { type: integer } }, required: [id] }, returns: { type: string }, mock: [ { data: closed } ] }
 ";
 
 struct Scene {

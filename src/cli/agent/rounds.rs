@@ -91,6 +91,73 @@ fn unusable(error: SessionError) -> Failure {
     }
 }
 
+/// How a loop has ended, for scripts and for people.
+struct Told<'a> {
+    word: &'static str,
+    /// What the model said at its end.
+    text: &'a str,
+    why: Option<String>,
+    exit: Exit,
+}
+
+impl<'a> Told<'a> {
+    fn of(ended: &'a Ended, again: &str) -> Self {
+        let (word, why, exit) = match ended {
+            Ended::Done { text, stop } => {
+                let is_cut = *stop == Some(StopReason::Length);
+                let why = "the answer is cut at the most tokens that the model writes";
+                return Self {
+                    word: "done",
+                    text,
+                    why: is_cut.then(|| why.to_owned()),
+                    exit: Exit::Fine,
+                };
+            }
+            Ended::Finished(report) => {
+                return Self {
+                    word: "done",
+                    text: report,
+                    why: None,
+                    exit: Exit::Fine,
+                };
+            }
+            Ended::Empty => (
+                "empty",
+                format!("the model has said nothing; `{again} \"…\"` asks it something else"),
+                Exit::Findings,
+            ),
+            Ended::Limit(rounds) => (
+                "limit_reached",
+                format!("the model was asked {rounds} times and is not done; `{again}` goes on"),
+                Exit::Findings,
+            ),
+            Ended::Cancelled => (
+                "cancelled",
+                format!("stopped; `{again}` goes on"),
+                Exit::Interrupted,
+            ),
+            Ended::Waits { run, question } => (
+                "waits",
+                format!("run {run} waits for an answer; then `{again}` goes on:\n{question}"),
+                Exit::Paused,
+            ),
+            Ended::Failed(error) => (
+                "failed",
+                format!(
+                    "the model gave no answer: {error}; what was said until then is kept, `{again}` goes on"
+                ),
+                Exit::Environment,
+            ),
+        };
+        Self {
+            word,
+            text: "",
+            why: Some(why),
+            exit,
+        }
+    }
+}
+
 /// Tells what a loop came to, and how it can be gone on with.
 fn tell(
     outcome: &Outcome,
@@ -99,60 +166,32 @@ fn tell(
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
     let again = terminal.command(&format!("agent --mode loop --session {}", session.id));
-    let (word, text, why, exit) = match &outcome.ended {
-        Ended::Done { text, stop } => {
-            let is_cut = *stop == Some(StopReason::Length);
-            let why = is_cut
-                .then(|| "the answer is cut at the most tokens that the model writes".to_owned());
-            ("done", &**text, why, Exit::Fine)
+    let told = Told::of(&outcome.ended, &again);
+    match format {
+        RunFormat::Human | RunFormat::Quiet => {
+            if !told.text.is_empty() && !screen.has_shown_result() {
+                terminal.print(&format!("{}\n", visible_text(told.text.trim_end())))?;
+            }
         }
-        Ended::Finished(report) => ("done", &**report, None, Exit::Fine),
-        Ended::Empty => {
-            let why = "the model has said nothing".to_owned();
-            ("empty", "", Some(why), Exit::Findings)
+        RunFormat::Json | RunFormat::Ndjson => {
+            let usage = outcome.usage;
+            let document = json!({
+                "session": session.id,
+                "ended": told.word,
+                "text": told.text,
+                "why": told.why,
+                "rounds": outcome.rounds,
+                "usage": { "input": usage.input, "output": usage.output, "cached": usage.cached },
+            });
+            terminal.print_json(&format!("{document}\n"))?;
         }
-        Ended::Limit(rounds) => {
-            let why =
-                format!("the model was asked {rounds} times and is not done; `{again}` goes on");
-            ("limit_reached", "", Some(why), Exit::Findings)
-        }
-        Ended::Cancelled => {
-            let why = format!("stopped; `{again}` goes on");
-            ("cancelled", "", Some(why), Exit::Interrupted)
-        }
-        Ended::Waits { run, question } => {
-            let why = format!("run {run} waits for an answer; then `{again}` goes on:\n{question}");
-            ("waits", "", Some(why), Exit::Paused)
-        }
-        Ended::Failed(error) => {
-            let why = format!(
-                "the model gave no answer: {error}; what was said until then is kept, `{again}` goes on"
-            );
-            ("failed", "", Some(why), Exit::Environment)
-        }
-    };
-    if format == RunFormat::Human {
-        if !text.is_empty() && !screen.has_shown_result() {
-            terminal.print(&format!("{}\n", visible_text(text.trim_end())))?;
-        }
-    } else {
-        let usage = outcome.usage;
-        let document = json!({
-            "session": session.id,
-            "ended": word,
-            "text": text,
-            "why": why,
-            "rounds": outcome.rounds,
-            "usage": { "input": usage.input, "output": usage.output, "cached": usage.cached },
-        });
-        terminal.print_json(&format!("{document}\n"))?;
     }
-    match why {
-        Some(why) if exit == Exit::Fine => terminal.say(&why),
+    match told.why {
+        Some(why) if told.exit == Exit::Fine => terminal.say(&why),
         Some(why) => terminal.complain(&why),
         None => terminal.say(&format!("`{again} \"…\"` goes on with this conversation")),
     }
-    Ok(exit)
+    Ok(told.exit)
 }
 
 /// The live picture of a loop on a terminal; silent elsewhere, unless everything is wanted.

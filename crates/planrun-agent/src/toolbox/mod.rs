@@ -57,7 +57,7 @@ impl Toolbox {
         asker: Option<Arc<dyn Asker>>,
         request: &str,
     ) -> Result<Self, Error> {
-        let planrun = planrun.clone().confined();
+        let planrun = planrun.clone().confined([]);
         let workspace = planrun.workspace()?;
         let permissions = workspace.limit.clone().unwrap_or_else(Permissions::none);
         let files = Arc::new(FileWorld {
@@ -94,8 +94,8 @@ impl Toolbox {
         let allow = workspace
             .as_ref()
             .and_then(|one| one.project.settings.allow.as_ref());
-        let narrower = workspace.iter().flat_map(|one| &**one.narrowed_by());
-        let lists = allow.into_iter().chain(narrower);
+        let confined = workspace.as_ref().and_then(|one| one.confined.as_deref());
+        let lists = allow.into_iter().chain(confined.into_iter().flatten());
         let lines = lists.map(|grant| {
             let list = |list: &[String]| Json::from(list.to_vec()).to_string();
             format!(

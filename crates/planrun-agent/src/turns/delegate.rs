@@ -162,7 +162,7 @@ impl Agent {
                 .setup
                 .planrun
                 .clone()
-                .within(self.grant(task).map_err(told)?),
+                .confined([self.grant(task).map_err(told)?]),
             sessions: None,
             watch: Arc::new(|_| {}),
             cancel: cancel.clone(),

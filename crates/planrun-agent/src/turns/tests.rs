@@ -755,7 +755,7 @@ async fn what_a_run_may_reach_stays_narrow_whoever_resumes_it() {
         write: vec!["notes/deep".to_owned()],
         ..Grant::default()
     };
-    let narrow = bench.setup.planrun.clone().within(grant);
+    let narrow = bench.setup.planrun.clone().confined([grant]);
     let wide = Toolbox::new(&bench.setup.planrun, None, "").unwrap();
     let narrow = Toolbox::new(&narrow, None, "").unwrap();
     let cancel = CancellationToken::new();

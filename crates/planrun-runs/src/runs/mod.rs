@@ -107,10 +107,8 @@ use crate::journal::store::{Journal as JournalFile, MemoryStore, Settings, Store
 pub struct Planrun {
     shared: Arc<Shared>,
     own_tools: Arc<[Tool]>,
-    /// Whether its plans are written by a model.
-    confined: bool,
-    /// What its plans reach at most, beside what the project allows.
-    within: Arc<[Grant]>,
+    /// What its plans reach at most, beside what the project allows, where a model writes them.
+    confined: Option<Arc<[Grant]>>,
     /// Where servers stay connected from one run to the next.
     pool: Option<Arc<ServerPool>>,
 }
@@ -164,8 +162,7 @@ impl Planrun {
                 journal: Mutex::new(None),
             }),
             own_tools: Arc::default(),
-            confined: false,
-            within: Arc::default(),
+            confined: None,
             pool: None,
         }
     }
@@ -187,19 +184,13 @@ impl Planrun {
         self
     }
 
-    /// The same for plans that a model writes: they reach no files, hosts or programs but those of the project's `allow`,
-    /// and where the project sets no `limits`, a run makes at most 200 calls and takes at most ten minutes. Runs that are
-    /// started so stay so, whoever resumes them.
+    /// The same for plans that a model writes: they reach no files, hosts or programs but those of the project's `allow`, and
+    /// of each of these grants and those of before; where the project sets no `limits`, a run makes at most 200 calls and
+    /// takes at most ten minutes. Runs that are started so stay so, whoever resumes them.
     #[must_use]
-    pub fn confined(mut self) -> Self {
-        self.confined = true;
-        self
-    }
-
-    /// The same for plans that reach no more than this beside. Runs that are started so stay so, whoever resumes them.
-    #[must_use]
-    pub fn within(mut self, grant: Grant) -> Self {
-        self.within = self.within.iter().cloned().chain([grant]).collect();
+    pub fn confined(mut self, within: impl IntoIterator<Item = Grant>) -> Self {
+        let known = self.confined.iter().flat_map(|known| known.iter().cloned());
+        self.confined = Some(known.chain(within).collect());
         self
     }
 
@@ -217,8 +208,7 @@ impl Planrun {
                 journal,
             }),
             own_tools: Arc::default(),
-            confined: false,
-            within: Arc::default(),
+            confined: None,
             pool: None,
         }
     }
@@ -251,10 +241,10 @@ impl Planrun {
         let Shared { host, location, .. } = &*self.shared;
         let mut workspace = Workspace::with_tools(host.clone(), location, &self.own_tools)?;
         workspace.project.pool.clone_from(&self.pool);
-        if self.confined {
-            workspace = workspace.confined();
+        match &self.confined {
+            Some(within) => workspace.confined(within),
+            None => Ok(workspace),
         }
-        workspace.within(&self.within)
     }
 
     /// Checks a plan text. Files that it uses are found beside it, by its name.

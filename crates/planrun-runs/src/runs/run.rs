@@ -433,10 +433,11 @@ impl Job {
             &recorded.planrun.own_tools,
         )?;
         workspace.project.pool.clone_from(&recorded.planrun.pool);
-        if pinned.confined {
-            workspace = workspace.confined();
-        }
-        let workspace = workspace.within(&pinned.within)?;
+        let workspace = if pinned.confined {
+            workspace.confined(&pinned.within)?
+        } else {
+            workspace
+        };
         let source = SourceFile::new(&*pinned.file, &*pinned.text);
         let checked = workspace.check(&source);
         let plan = checked
@@ -499,8 +500,8 @@ impl Job {
             (self.mock, self.max_steps, self.strict),
         );
         pinned.approval.clone_from(&self.approval);
-        pinned.confined = workspace.is_confined;
-        pinned.within.clone_from(workspace.narrowed_by());
+        pinned.confined = workspace.confined.is_some();
+        pinned.within = workspace.confined.clone().unwrap_or_default();
         let new = NewRun {
             run: &self.run,
             plan: &plan.plan.name,
