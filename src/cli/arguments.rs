@@ -92,7 +92,7 @@ pub enum MockKind {
     Model(MockModelArguments),
 }
 
-/// Answer the requests of a model as a script says, over the API that most servers of models have.
+/// Answer the requests of a model as a script says, as chat completions, responses or messages.
 #[derive(Debug, Args)]
 #[command(after_help = MOCK_MODEL_EXAMPLES)]
 pub struct MockModelArguments {

@@ -41,6 +41,7 @@ mod generated;
 mod graph;
 mod hiring;
 mod hostile;
+mod import;
 mod inbox;
 mod init;
 mod insta_files;

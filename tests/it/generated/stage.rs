@@ -45,6 +45,10 @@ impl Prompts for Model {
         self.0.clone()
     }
 
+    fn refusal(&self, _model: Option<&str>) -> Option<String> {
+        None
+    }
+
     fn agent(&self, _context: Option<&Arc<str>>, _tools: Vec<CatalogTool>) -> Arc<dyn Transport> {
         self.0.clone()
     }

@@ -1,4 +1,4 @@
-//! What a double sends, event by event, before it is cut into pieces.
+//! What the shapes share: events before they are cut into pieces, and texts.
 
 use serde_json::Value as Json;
 
@@ -46,4 +46,23 @@ pub(super) fn fragments(arguments: &str) -> Vec<String> {
     let size = characters.len().div_ceil(3).max(1);
     let fragments = characters.chunks(size);
     fragments.map(|piece| piece.iter().collect()).collect()
+}
+
+/// The name of the model that was asked for.
+pub(super) fn model(body: &Json) -> Json {
+    body.get("model")
+        .cloned()
+        .unwrap_or_else(|| "double".into())
+}
+
+/// A text that may come in parts.
+pub(super) fn text(content: Option<&Json>) -> String {
+    match content {
+        Some(Json::String(text)) => text.clone(),
+        Some(Json::Array(parts)) => {
+            let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        Some(_) | None => String::new(),
+    }
 }

@@ -2,10 +2,9 @@
 
 use serde_json::{Value as Json, json};
 
-use super::played::{Event, fragments, words};
+use super::played::{Event, fragments, model, text, words};
 use super::requests::Asked;
 use super::script::{Answer, Failure};
-use super::shape::{model, text};
 use crate::model::Usage;
 
 /// What a request asks.

@@ -49,22 +49,3 @@ pub(super) fn failure(api: ModelApi, failure: &Failure, status: u16) -> Json {
         ModelApi::Messages => messages::failure(failure, status),
     }
 }
-
-/// The name of the model that was asked for.
-pub(super) fn model(body: &Json) -> Json {
-    body.get("model")
-        .cloned()
-        .unwrap_or_else(|| "double".into())
-}
-
-/// A text that may come in parts.
-pub(super) fn text(content: Option<&Json>) -> String {
-    match content {
-        Some(Json::String(text)) => text.clone(),
-        Some(Json::Array(parts)) => {
-            let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
-            texts.collect::<Vec<_>>().join("\n")
-        }
-        Some(_) | None => String::new(),
-    }
-}

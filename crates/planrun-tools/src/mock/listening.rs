@@ -8,6 +8,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use axum::serve::ListenerExt as _;
 use axum::{Json, Router};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -34,6 +35,10 @@ impl Listening {
         let told = |error: io::Error| io::Error::new(error.kind(), format!("{bind}: {error}"));
         let listener = TcpListener::bind(bind).await.map_err(told)?;
         let address = listener.local_addr()?;
+        // Small pieces of an answer go out as they come. Where that cannot be set they only come later.
+        let listener = listener.tap_io(|connection| {
+            let _ = connection.set_nodelay(true);
+        });
         let stop = CancellationToken::new();
         let local = address.ip().is_loopback();
         let router = router.layer(middleware::from_fn(move |request: Request, next: Next| {
