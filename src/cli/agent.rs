@@ -13,7 +13,7 @@ use planrun_models::client::{HttpModel, Models};
 use planrun_models::model::Part;
 use planrun_runs::driver::Answering;
 use planrun_runs::runs::{
-    Inputs, Planrun, ResumeOptions, RunOptions, Workspace, new_run_id, real_host,
+    Error, Inputs, Planrun, ResumeOptions, RunOptions, Workspace, new_run_id, real_host,
 };
 use planrun_serve::mode::{NotKept, PlanMode, approval};
 use planrun_serve::report;
@@ -101,7 +101,13 @@ pub fn run(
         profile: profile(arguments.profile.as_deref())?,
     };
     let mut watch = |event: Event<'_>| tell(event, arguments.debug, terminal);
-    let mut planner = Planner::new(planrun, &model, options, &mut watch)?;
+    let mut planner = match Planner::new(planrun, &model, options, &mut watch) {
+        Err(Error::Findings(found)) => {
+            terminal.say_plainly(&human(&found, terminal.look));
+            return Ok(Exit::Findings);
+        }
+        planner => planner?,
+    };
     let mut answer = wait(planner.plan(&request))?;
     let mut base = None;
     let mut repairs = arguments.repairs;
@@ -122,7 +128,7 @@ pub fn run(
             return print_outcome(&outcome, None, output(arguments, terminal));
         }
         repairs -= 1;
-        let report = report::failure(&outcome);
+        let report = report::facts(&outcome);
         terminal.say(&format!(
             "the run {} has failed; the model corrects the plan",
             outcome.run
@@ -220,7 +226,7 @@ fn refuse(refusal: Refusal, terminal: Terminal) -> Result<Exit, Failure> {
             terminal.complain(&refusal.to_string());
             Ok(Exit::Findings)
         }
-        Refusal::NoPlan(_) | Refusal::Inputs | Refusal::Lookups => {
+        Refusal::NoPlan(_) | Refusal::Unusable(_) | Refusal::Lookups => {
             terminal.complain(&visible_text(&refusal.to_string()));
             Ok(Exit::Findings)
         }

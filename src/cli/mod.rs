@@ -14,6 +14,7 @@ pub mod explain;
 pub mod export;
 pub mod fmt;
 pub mod graph;
+pub mod import;
 pub mod init;
 mod instance;
 mod journals;
@@ -114,6 +115,7 @@ pub enum Command {
     Export(export::Arguments),
     Fmt(fmt::Arguments),
     Graph(graph::Arguments),
+    Import(import::Arguments),
     Init(init::Arguments),
     Man(completions::ManArguments),
     Mock(arguments::MockArguments),
@@ -179,6 +181,9 @@ fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
         Command::Fmt(arguments) => fmt::run(arguments, terminal),
         Command::Graph(arguments) => {
             graph::run(arguments, line.global.project.as_deref(), terminal)
+        }
+        Command::Import(arguments) => {
+            import::run(arguments, line.global.project.as_deref(), terminal)
         }
         Command::Mock(arguments) => mock::command(arguments),
         Command::Mutate(arguments) => {

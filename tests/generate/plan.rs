@@ -226,7 +226,10 @@ impl Writer<'_> {
         self.milestones(tasks, &mut body);
         body.push_str(&self.reply());
         let budget = self.budget(&body);
-        let settings = settings.replace(BUDGET, &budget);
+        let mut settings = settings.replace(BUDGET, &budget);
+        if body.contains("infer(") && !settings.contains("policy {") {
+            settings = format!("    policy {{\n{budget}    }}\n{settings}");
+        }
         self.indent = 0;
         if self.dice.one_in(2) {
             writeln!(text, "\n/// {}", words::sentence(self.dice)).unwrap();
@@ -375,7 +378,7 @@ impl Writer<'_> {
     /// The budget of a plan, which is known once its body is: it has enough for every loop, and where there is none now
     /// and then just enough for each call.
     fn budget(&mut self, body: &str) -> String {
-        if !self.dice.one_in(3) {
+        if !self.dice.one_in(3) && !body.contains("infer(") {
             return String::new();
         }
         let loops = self.depth > 0

@@ -9,7 +9,7 @@ use super::expressions::braced;
 use super::plan::Writer;
 use super::readable::Readable;
 use super::scope::Kind;
-use super::ty::{Field, Object, Ty};
+use super::ty::{Field, Object, Ty, any, closed};
 use super::words;
 
 /// The body of a step: its text, the type of its value, and what it is.
@@ -68,6 +68,7 @@ impl Writer<'_> {
         let plan = body.called.as_ref().and_then(|called| called.plan.as_ref());
         let calls = tool.is_some()
             || plan.is_some_and(|plan| plan.may_fail)
+            || body.text.starts_with("infer(")
             || self.calls_tool(&body.text) && !body.text.contains("recover");
         let recover = if recovers {
             self.recover(tool, calls, &body.ty)
@@ -138,10 +139,16 @@ impl Writer<'_> {
 
     fn body(&mut self) -> Body {
         let block = usize::from(self.indent < DEEPEST && self.left > 0);
-        match self
-            .dice
-            .weighed(&[24, 4 * block, 8 * block, 2 * block, 4 * block, 4 * block, 1])
-        {
+        match self.dice.weighed(&[
+            24,
+            4 * block,
+            8 * block,
+            2 * block,
+            4 * block,
+            4 * block,
+            1,
+            1,
+        ]) {
             0 => {
                 let called = self.call();
                 Body {
@@ -156,6 +163,7 @@ impl Writer<'_> {
             3 => self.repeat(),
             4 => self.race(),
             5 => self.match_arms(),
+            6 => self.infer(),
             _ => {
                 let (text, ty) = self.form();
                 Body {
@@ -165,6 +173,24 @@ impl Writer<'_> {
                     called: None,
                 }
             }
+        }
+    }
+
+    /// A model is asked for a value, with data or without.
+    fn infer(&mut self) -> Body {
+        let ty = closed(&any(self.dice, 2, false));
+        let prompt = self.template(1).text;
+        let with = if self.dice.one_in(2) {
+            let data = any(self.dice, 1, true);
+            format!(", with: {}", self.value(&data, 1).text)
+        } else {
+            String::new()
+        };
+        Body {
+            text: format!("infer({prompt}{with}) -> {}", ty.text()),
+            ty,
+            kind: Kind::Step,
+            called: None,
         }
     }
 

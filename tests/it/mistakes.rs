@@ -15,9 +15,20 @@ const HEAD: &str = "use vm, desk, sys\n\n\
     plan greeting(who: string) -> string {\n    reply \"Hello ${who}\"\n}\n\n\
     plan p(s: string, n: int, xs: string[], flag: bool, t: timestamp) -> any {\n    ";
 
+/// Statements with a mistake, the code of the one finding, and words of its remedy.
+pub type Mistakes = &'static [(&'static str, &'static str, &'static str)];
+
+/// All of them.
+pub const MISTAKES: &[Mistakes] = &[C1, C2, C6, C7, C8, C9, C10, C11];
+
+/// A plan of these statements, with what they need around them.
+pub fn plan_of(statements: &str) -> String {
+    format!("{HEAD}{statements}\n}}\n")
+}
+
 /// The errors in a plan of these statements: code and remedy.
 fn told(statements: &str) -> Vec<(&'static str, String)> {
-    told_of(&format!("{HEAD}{statements}\n}}\n"))
+    told_of(&plan_of(statements))
 }
 
 fn told_of(text: &str) -> Vec<(&'static str, String)> {
@@ -53,53 +64,57 @@ fn each_is_right(plans: &[&str]) {
     }
 }
 
+const C1: Mistakes = &[
+    (
+        "step f = input \"Go?\" -> { ok: bool } expires 2d\n    reply f.ok",
+        "clause-not-applicable",
+        "write `within`",
+    ),
+    (
+        "step f = input \"Go?\" -> { ok: bool } timeout 2d\n    reply f.ok",
+        "clause-not-applicable",
+        "write `within`",
+    ),
+    (
+        "step f = input \"Go?\" -> { ok: bool } deadline 2d\n    reply f.ok",
+        "unexpected-token",
+        "write `within 5m`",
+    ),
+];
+
 #[test]
 fn c1_a_form_is_bounded_by_within() {
     each_is_right(&[
         "step f = input \"Go?\" -> { ok: bool } within 2d\n    reply f.ok",
         "step f = input \"Go?\" within 2d by \"ops\" -> { ok: bool }\n    reply f.ok",
     ]);
-    each_is_one_finding(&[
-        (
-            "step f = input \"Go?\" -> { ok: bool } expires 2d\n    reply f.ok",
-            "clause-not-applicable",
-            "write `within`",
-        ),
-        (
-            "step f = input \"Go?\" -> { ok: bool } timeout 2d\n    reply f.ok",
-            "clause-not-applicable",
-            "write `within`",
-        ),
-        (
-            "step f = input \"Go?\" -> { ok: bool } deadline 2d\n    reply f.ok",
-            "unexpected-token",
-            "write `within 5m`",
-        ),
-    ]);
+    each_is_one_finding(C1);
 }
+
+const C2: Mistakes = &[
+    (
+        "step f = input \"Go?\" -> { note: string default s }\n    reply f.note",
+        "unexpected-token",
+        "write `=`",
+    ),
+    (
+        "step f = input \"Go?\" -> { note?: string = s }\n    reply f.note",
+        "unexpected-token",
+        "`note: string?`",
+    ),
+    (
+        "step f = input \"Go?\" -> { note: string = n }\n    reply f.note",
+        "default-type",
+        "string",
+    ),
+];
 
 #[test]
 fn c2_what_stands_in_a_field_is_told_from_what_is_known() {
     each_is_right(&[
         "step f = input \"Go?\" -> { note: string = s, who: string known s }\n    reply f.note",
     ]);
-    each_is_one_finding(&[
-        (
-            "step f = input \"Go?\" -> { note: string default s }\n    reply f.note",
-            "unexpected-token",
-            "write `=`",
-        ),
-        (
-            "step f = input \"Go?\" -> { note?: string = s }\n    reply f.note",
-            "unexpected-token",
-            "`note: string?`",
-        ),
-        (
-            "step f = input \"Go?\" -> { note: string = n }\n    reply f.note",
-            "default-type",
-            "string",
-        ),
-    ]);
+    each_is_one_finding(C2);
 }
 
 #[test]
@@ -189,41 +204,43 @@ fn c5_classes_stand_behind_recover_with_commas() {
     ]);
 }
 
+const C6: Mistakes = &[
+    (
+        "step o = self.greeting(who: s)\n    reply o",
+        "unknown-namespace",
+        "`greeting(…)`",
+    ),
+    (
+        "step o = plan.greeting(who: s)\n    reply o",
+        "unknown-namespace",
+        "`greeting(…)`",
+    ),
+    (
+        "step o = greeting(s)\n    reply o",
+        "positional-argument",
+        "who",
+    ),
+    (
+        "let o = greeting(who: s)\n    reply o",
+        "call-in-expression",
+        "`step`",
+    ),
+    (
+        "step o = call greeting(who: s)\n    reply o",
+        "unexpected-token",
+        "leave the word out",
+    ),
+    (
+        "step o = greetin(who: s)\n    reply o",
+        "unknown-plan",
+        "`greeting`",
+    ),
+];
+
 #[test]
 fn c6_a_plan_of_the_file_is_called_by_its_name() {
     each_is_right(&["step o = greeting(who: s)\n    reply o"]);
-    each_is_one_finding(&[
-        (
-            "step o = self.greeting(who: s)\n    reply o",
-            "unknown-namespace",
-            "`greeting(…)`",
-        ),
-        (
-            "step o = plan.greeting(who: s)\n    reply o",
-            "unknown-namespace",
-            "`greeting(…)`",
-        ),
-        (
-            "step o = greeting(s)\n    reply o",
-            "positional-argument",
-            "who",
-        ),
-        (
-            "let o = greeting(who: s)\n    reply o",
-            "call-in-expression",
-            "`step`",
-        ),
-        (
-            "step o = call greeting(who: s)\n    reply o",
-            "unexpected-token",
-            "leave the word out",
-        ),
-        (
-            "step o = greetin(who: s)\n    reply o",
-            "unknown-plan",
-            "`greeting`",
-        ),
-    ]);
+    each_is_one_finding(C6);
 }
 
 #[test]
@@ -264,34 +281,59 @@ fn c6_a_misspelt_call_is_checked_as_the_one_that_is_meant() {
     );
 }
 
+const C7: Mistakes = &[
+    (
+        "if flag { step a = vm.create(name: s) } else { step b = vm.create(name: s) }\n    reply a.id",
+        "maybe-absent",
+        "`flag`",
+    ),
+    (
+        "let a = s\n    if flag { let a = \"y\" }\n    reply a",
+        "duplicate-name",
+        "rename one of them",
+    ),
+    (
+        "let a = s\n    if flag { a = \"y\" }\n    reply a",
+        "unexpected-token",
+        "a value never changes",
+    ),
+    (
+        "step a = do { let s = \"y\" yield s }\n    reply a",
+        "duplicate-name",
+        "rename one of the two",
+    ),
+];
+
 #[test]
 fn c7_two_branches_give_one_name() {
     each_is_right(&[
         "if flag { step a = vm.create(name: s) } else { let a = { id: s } }\n    reply a.id",
     ]);
-    each_is_one_finding(&[
-        (
-            "if flag { step a = vm.create(name: s) } else { step b = vm.create(name: s) }\n    reply a.id",
-            "maybe-absent",
-            "`flag`",
-        ),
-        (
-            "let a = s\n    if flag { let a = \"y\" }\n    reply a",
-            "duplicate-name",
-            "rename one of them",
-        ),
-        (
-            "let a = s\n    if flag { a = \"y\" }\n    reply a",
-            "unexpected-token",
-            "a value never changes",
-        ),
-        (
-            "step a = do { let s = \"y\" yield s }\n    reply a",
-            "duplicate-name",
-            "rename one of the two",
-        ),
-    ]);
+    each_is_one_finding(C7);
 }
+
+const C8: Mistakes = &[
+    ("reply now()", "unknown-function", "step now = sys.now()"),
+    ("reply t - 5 minutes", "unexpected-token", "`5m`"),
+    (
+        "reply xs.sort_by(x, size(x))",
+        "unknown-function",
+        "xs.sortBy(x, size(x))",
+    ),
+    (
+        "reply xs.sorted(x, size(x))",
+        "unknown-function",
+        "xs.sortBy(x, size(x))",
+    ),
+    (
+        "reply xs.sortBy(x => x)",
+        "unexpected-token",
+        "with a comma between",
+    ),
+    ("reply max(n, 2)", "unknown-function", "math.greatest(n, 2)"),
+    ("reply [n, 2].max() + 1", "maybe-absent", "?? 0"),
+    ("reply xs.first().trim()", "maybe-absent", "`??`"),
+];
 
 #[test]
 fn c8_time_and_lists_are_said_in_the_words_of_the_language() {
@@ -299,58 +341,45 @@ fn c8_time_and_lists_are_said_in_the_words_of_the_language() {
         "reply [n * 1m, t + n * 1s]",
         "reply [xs.sortBy(x, size(x)).take(2), [xs.max() ?? s]]",
     ]);
-    each_is_one_finding(&[
-        ("reply now()", "unknown-function", "step now = sys.now()"),
-        ("reply t - 5 minutes", "unexpected-token", "`5m`"),
-        (
-            "reply xs.sort_by(x, size(x))",
-            "unknown-function",
-            "xs.sortBy(x, size(x))",
-        ),
-        (
-            "reply xs.sorted(x, size(x))",
-            "unknown-function",
-            "xs.sortBy(x, size(x))",
-        ),
-        (
-            "reply xs.sortBy(x => x)",
-            "unexpected-token",
-            "with a comma between",
-        ),
-        ("reply max(n, 2)", "unknown-function", "math.greatest(n, 2)"),
-        ("reply [n, 2].max() + 1", "maybe-absent", "?? 0"),
-        ("reply xs.first().trim()", "maybe-absent", "`??`"),
-    ]);
+    each_is_one_finding(C8);
 }
+
+const C9: Mistakes = &[
+    (
+        "step a = vm.create(name: s) parallel\n    reply a.id",
+        "unexpected-token",
+        "`parallel { … }`",
+    ),
+    (
+        "step a = parallel { x: vm.create(name: s), y: vm.boot(id: s) }\n    reply a",
+        "unexpected-token",
+        "parallel { step a",
+    ),
+    (
+        "step f = vm.boot(id: s)\n    step a = vm.create(name: s) needs f\n    reply a.id",
+        "unexpected-token",
+        "after f",
+    ),
+    (
+        "step a = vm.create(name: s) after none\n    reply a.id",
+        "unknown-name",
+        "`parallel { … }`",
+    ),
+];
 
 #[test]
 fn c9_effects_run_together_only_where_that_is_said() {
     each_is_right(&[
         "parallel { step a = vm.create(name: s) step b = vm.boot(id: s) }\n    reply [a.id, b.ok]",
     ]);
-    each_is_one_finding(&[
-        (
-            "step a = vm.create(name: s) parallel\n    reply a.id",
-            "unexpected-token",
-            "`parallel { … }`",
-        ),
-        (
-            "step a = parallel { x: vm.create(name: s), y: vm.boot(id: s) }\n    reply a",
-            "unexpected-token",
-            "parallel { step a",
-        ),
-        (
-            "step f = vm.boot(id: s)\n    step a = vm.create(name: s) needs f\n    reply a.id",
-            "unexpected-token",
-            "after f",
-        ),
-        (
-            "step a = vm.create(name: s) after none\n    reply a.id",
-            "unknown-name",
-            "`parallel { … }`",
-        ),
-    ]);
+    each_is_one_finding(C9);
 }
+
+const C10: Mistakes = &[(
+    "reply xs.reduce((a, b) => a + b)",
+    "unexpected-token",
+    "xs.join(\", \")",
+)];
 
 #[test]
 fn c10_what_follows_from_one_mistake_is_not_told() {
@@ -365,50 +394,48 @@ fn c10_what_follows_from_one_mistake_is_not_told() {
         *code == "duplicate-name" && remedy.contains("use crm as …"),
         "{code}: {remedy}"
     );
-    each_is_one_finding(&[(
-        "reply xs.reduce((a, b) => a + b)",
-        "unexpected-token",
-        "xs.join(\", \")",
-    )]);
+    each_is_one_finding(C10);
 }
+
+const C11: Mistakes = &[
+    ("reply xs.length", "not-an-object", "size(xs)"),
+    ("reply len(xs)", "unknown-function", "size(xs)"),
+    (
+        "reply s.toUpperCase()",
+        "unknown-function",
+        "s.upperAscii()",
+    ),
+    ("reply xs.includes(s)", "unknown-function", "s in xs"),
+    ("reply round(1.5)", "unknown-function", "math.round(1.5)"),
+    (
+        "reply isinstance(s, string)",
+        "unknown-function",
+        "types are known before the run",
+    ),
+    ("reply s == None", "unknown-name", "null"),
+    ("reply s === \"a\"", "unexpected-token", "=="),
+    ("reply flag and n > 1", "unexpected-token", "&&"),
+    ("reply f\"for {s}\"", "unexpected-token", "${name}"),
+    (
+        "for x in xs { }\n    reply s",
+        "unexpected-token",
+        "each x in xs max 100",
+    ),
+    (
+        "const a = n\n    reply a",
+        "unexpected-token",
+        "write `let`",
+    ),
+    (
+        "step a = await vm.create(name: s)\n    reply a.id",
+        "unexpected-token",
+        "leave the word out",
+    ),
+];
 
 #[test]
 fn c11_words_of_other_languages_have_their_spelling_here() {
-    each_is_one_finding(&[
-        ("reply xs.length", "not-an-object", "size(xs)"),
-        ("reply len(xs)", "unknown-function", "size(xs)"),
-        (
-            "reply s.toUpperCase()",
-            "unknown-function",
-            "s.upperAscii()",
-        ),
-        ("reply xs.includes(s)", "unknown-function", "s in xs"),
-        ("reply round(1.5)", "unknown-function", "math.round(1.5)"),
-        (
-            "reply isinstance(s, string)",
-            "unknown-function",
-            "types are known before the run",
-        ),
-        ("reply s == None", "unknown-name", "null"),
-        ("reply s === \"a\"", "unexpected-token", "=="),
-        ("reply flag and n > 1", "unexpected-token", "&&"),
-        ("reply f\"for {s}\"", "unexpected-token", "${name}"),
-        (
-            "for x in xs { }\n    reply s",
-            "unexpected-token",
-            "each x in xs max 100",
-        ),
-        (
-            "const a = n\n    reply a",
-            "unexpected-token",
-            "write `let`",
-        ),
-        (
-            "step a = await vm.create(name: s)\n    reply a.id",
-            "unexpected-token",
-            "leave the word out",
-        ),
-    ]);
+    each_is_one_finding(C11);
 }
 
 #[test]

@@ -231,3 +231,84 @@ fn a_server_hands_texts_in_without_a_name() {
     assert_eq!(plan.bounds(None).uses.len(), 3);
     assert!(check(PlanText::new("a.plan", DESK)).plan(None).is_err());
 }
+
+/// A plan whose run waits where a file is missing.
+const PAUSED: &str = "policy { on_failure: pause }
+step note = fs.write(path: \"note.txt\", content: \"hello\")
+step text = fs.read(path: \"nowhere.txt\")
+reply text
+";
+
+/// A run that waits, and the text in which the file is there.
+fn paused_run() -> (TempDir, String) {
+    let place = folder([("planrun.yaml", "allow: { read: [\".\"], write: [\".\"] }\n")]);
+    let ran = at(&place, &["run", "-", "--run-id", "r1"], PAUSED);
+    assert_eq!(ran.status, 4, "{}", ran.stderr);
+    (place, PAUSED.replace("nowhere.txt", "note.txt"))
+}
+
+fn at(place: &TempDir, arguments: &[&str], text: &str) -> Output {
+    let arguments = arguments.iter().copied();
+    planrun(arguments).within(place.path()).stdin(text).run()
+}
+
+#[test]
+fn a_paused_run_is_resumed_and_patched() {
+    let (place, mended) = paused_run();
+    let resumed = at(&place, &["runs", "resume", "r1"], "");
+    assert_eq!(resumed.status, 4, "{}", resumed.stderr);
+    assert!(
+        resumed.stderr.contains("nowhere.txt does not exist"),
+        "{}",
+        resumed.stderr
+    );
+    let patched = at(&place, &["runs", "patch", "r1", "-", "--resume"], &mended);
+    assert_eq!(patched.status, 0, "{}", patched.stderr);
+    assert!(
+        patched.stderr.contains("patched: replaced text"),
+        "{}",
+        patched.stderr
+    );
+    assert_eq!(patched.stdout, "hello\n");
+    assert_eq!(
+        at(&place, &["runs", "show", "r1", "--plan"], "")
+            .stdout
+            .trim(),
+        mended.trim()
+    );
+}
+
+#[test]
+fn a_file_patches_a_run_of_a_short_form_where_it_has_a_head() {
+    let (place, mended) = paused_run();
+    fs::write(place.path().join("mended.plan"), &mended).unwrap();
+    let patch = ["runs", "patch", "r1", "mended.plan", "--resume"];
+    let refused = at(&place, &patch, "");
+    assert_eq!(refused.status, 1, "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("missing-head"),
+        "{}",
+        refused.stderr
+    );
+    at(&place, &["check", "--fix", "mended.plan"], "");
+    let patched = at(&place, &patch, "");
+    assert_eq!(
+        (patched.status, &*patched.stdout),
+        (0, "hello\n"),
+        "{}",
+        patched.stderr
+    );
+}
+
+#[test]
+fn what_a_run_of_a_short_form_has_done_is_not_patched() {
+    let (place, mended) = paused_run();
+    let other = mended.replace("hello", "bye");
+    let refused = at(&place, &["runs", "patch", "r1", "-"], &other);
+    assert_eq!(refused.status, 2, "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("`note` cannot change any more"),
+        "{}",
+        refused.stderr
+    );
+}

@@ -16,7 +16,8 @@ use planrun_lang::value::Value;
 use planrun_runs::driver::{self, Context};
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::{
-    BoxFuture, Catalog, Conversation, Described, Request, Transport, described,
+    BoxFuture, Catalog, Conversation, Described, Prompts, Request, Tool as CatalogTool, Transport,
+    described,
 };
 use serde_json::{Value as Json, json};
 
@@ -25,7 +26,8 @@ use crate::generate::{Dice, Project, Tool};
 
 /// A tool that gives what its schema allows, and fails as its contract and the net let it.
 struct Double {
-    tool: Tool,
+    /// `None` for a model, which gives what its prompt wants.
+    tool: Option<Tool>,
     seed: u64,
     /// How often each execution was tried, by its key; calls that nobody could repeat have none.
     attempts: Mutex<BTreeMap<Arc<str>, u64>>,
@@ -33,6 +35,23 @@ struct Double {
     failing: usize,
     /// Whether an execution comes to the same however often it is tried.
     steady: bool,
+}
+
+/// A model that answers like a tool.
+struct Model(Arc<Double>);
+
+impl Prompts for Model {
+    fn model(&self) -> Arc<dyn Transport> {
+        self.0.clone()
+    }
+
+    fn refusal(&self, _model: Option<&str>) -> Option<String> {
+        None
+    }
+
+    fn agent(&self, _context: Option<&Arc<str>>, _tools: Vec<CatalogTool>) -> Arc<dyn Transport> {
+        self.0.clone()
+    }
 }
 
 /// How often calls fail.
@@ -107,23 +126,26 @@ pub fn tools(host: &Arc<dyn Host>, project: &Project, weather: Weather, seed: u6
         PathBuf::from("/"),
         &Arc::new(Permissions::none()),
     );
-    for tool in &project.tools {
-        let failing = match weather {
-            Weather::Fair => 0,
-            Weather::Rough => 3,
-            Weather::Steady(failing) => failing,
-        };
-        let steady = matches!(weather, Weather::Steady(_));
-        let signature =
-            Signature::unknown(tool.namespace.as_str().into(), tool.name.as_str().into());
-        let double = Double {
-            tool: tool.clone(),
+    let failing = match weather {
+        Weather::Fair => 0,
+        Weather::Rough => 3,
+        Weather::Steady(failing) => failing,
+    };
+    let steady = matches!(weather, Weather::Steady(_));
+    let double = |tool: Option<&Tool>| {
+        Arc::new(Double {
+            tool: tool.cloned(),
             seed,
             attempts: Mutex::default(),
             failing,
             steady,
-        };
-        catalog.add(signature, Arc::new(double));
+        })
+    };
+    catalog.set_prompts(Arc::new(Model(double(None))));
+    for tool in &project.tools {
+        let signature =
+            Signature::unknown(tool.namespace.as_str().into(), tool.name.as_str().into());
+        catalog.add(signature, double(Some(tool)));
     }
     catalog
 }
@@ -165,7 +187,10 @@ impl Transport for Double {
         });
         let mut dice = Dice::new(self.seed ^ name.wrapping_mul(0x9e37));
         let wait = *dice.pick(&[0, 0, 10, 1500]);
-        let outcome = outcome(&self.tool, self.failing, &mut dice);
+        let outcome = match &self.tool {
+            Some(tool) => outcome(tool, self.failing, &mut dice),
+            None => said(&request.signature, self.failing, &mut dice),
+        };
         if wait == 0 {
             return Conversation::Now(outcome);
         }
@@ -178,6 +203,16 @@ impl Transport for Double {
     fn describe(&self) -> BoxFuture<'_, Described> {
         described([])
     }
+}
+
+/// What a model says to a prompt: a value of the type that is wanted, or nothing.
+pub fn said(signature: &Signature, failing: usize, dice: &mut Dice) -> CallOutcome {
+    if failing > 0 && dice.one_in(failing) {
+        let class = ErrorClass::find("transient.rate_limited").unwrap();
+        return Err(CallError::new(class, "made up: too many", Sent::No));
+    }
+    let wanted = signature.output_schema.as_ref().unwrap();
+    Ok(Answer::Json(answer(wanted.schema(), dice)))
 }
 
 /// What a call of a tool comes to: a value of its contract, or a failure in one of so many calls.

@@ -16,7 +16,8 @@ use planrun_lang::source::SourceFile;
 use crate::support::{cases, root};
 use crate::world::{Ran, World};
 pub use recorded::Recorded;
-use recorded::{NAMESPACE, Task, unwrapped};
+pub use recorded::unwrapped;
+use recorded::{NAMESPACE, Task};
 use table::Difference;
 pub use table::{CASES, Case};
 

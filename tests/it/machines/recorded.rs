@@ -36,11 +36,13 @@ pub struct Task {
 pub struct Recorded {
     case: Json,
     pub tasks: BTreeMap<String, Task>,
+    /// The states whose tasks ended, in the order in which they did.
+    pub ended: Vec<String>,
 }
 
 impl Recorded {
     pub fn read(case: Json) -> Self {
-        let mut tasks = BTreeMap::new();
+        let (mut tasks, mut ended) = (BTreeMap::<String, Task>::new(), Vec::new());
         let events = case["events"].as_array().cloned().unwrap_or_default();
         let by_id: BTreeMap<u64, &Json> = events
             .iter()
@@ -54,7 +56,10 @@ impl Recorded {
                 unnumbered.state_of(event)
             };
             if let Some(state) = state {
-                note(tasks.entry(state).or_default(), event);
+                let task = tasks.entry(state.clone()).or_default();
+                let before = task.answers.len();
+                note(task, event);
+                ended.extend((task.answers.len() > before).then_some(state));
             }
         }
         let mut states = BTreeMap::new();
@@ -62,11 +67,40 @@ impl Recorded {
         for (name, task) in &mut tasks {
             plan_waits(task, &states[name.as_str()]["Retry"]);
         }
-        Self { case, tasks }
+        Self { case, tasks, ended }
     }
 
     pub fn test(&self) -> &str {
         self.case["test"].as_str().unwrap()
+    }
+
+    /// The machine, as JSON.
+    pub fn definition(&self) -> &Json {
+        &self.case["definition"]
+    }
+
+    /// What went into it.
+    pub fn input(&self) -> Json {
+        unwrapped(&self.case["input"])
+    }
+
+    /// How its execution ended, as the records call it.
+    pub fn end(&self) -> &str {
+        self.case["end"].as_str().unwrap()
+    }
+
+    /// Whether the record has what the machine gave, and no mark in its place.
+    pub fn has_output(&self) -> bool {
+        !self.case["detail"]["output"]
+            .as_str()
+            .is_some_and(|text| text.contains("EventDetails"))
+    }
+
+    /// Every state by its name, those inside of others too.
+    pub fn states(&self) -> BTreeMap<&str, &Json> {
+        let mut states = BTreeMap::new();
+        collect_states(&self.case["definition"], &mut states);
+        states
     }
 
     pub fn succeeded(&self) -> bool {

@@ -12,7 +12,7 @@ use planrun_core::run::{
 };
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Transient, Type};
+use planrun_lang::types::{CallKind, ErrorClass, Transient, Type};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
@@ -436,17 +436,20 @@ impl<'w, 'a> Process<'w, 'a> {
         *sends += 1;
         let failing = if *sends > MAX_FAILURES { 0 } else { 8 };
         let signature = &request.signature;
-        let tool = self.world.made.tools.iter();
-        let tool = tool
-            .filter(|tool| *tool.namespace == *signature.namespace)
-            .find(|tool| *tool.name == *signature.name)
-            .expect("a tool of the project");
         let arguments = request.arguments.to_json().to_string();
         let text = [&signature.path(), &*request.key, &arguments].concat();
         let name = text.bytes().fold(7_u64, |hash, byte| {
             hash.wrapping_mul(31).wrapping_add(u64::from(byte))
         });
         let mut dice = Dice::new(self.world.seed ^ name.wrapping_mul(0x9e37));
+        if signature.kind == CallKind::Model {
+            return stage::said(signature, failing, &mut dice);
+        }
+        let tool = self.world.made.tools.iter();
+        let tool = tool
+            .filter(|tool| *tool.namespace == *signature.namespace)
+            .find(|tool| *tool.name == *signature.name)
+            .expect("a tool of the project");
         stage::outcome(tool, failing, &mut dice)
     }
 

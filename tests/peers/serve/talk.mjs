@@ -23,14 +23,14 @@ let changes = 0
 let person = () => assert.fail("nobody expects a question")
 const asked = []
 
-async function connect(canBeAsked = true) {
+async function connect(elicitation = isFirst ? {} : { form: {} }) {
     const negotiation = revision < "2026" ? { supportedProtocolVersions: [revision] } : { versionNegotiation: { mode: { pin: revision } } }
     client = new sdk.Client({ name: "talk", version: "1.0.0" }, {
-        capabilities: canBeAsked ? { elicitation: isFirst ? {} : { form: {} } } : {},
+        capabilities: elicitation ? { elicitation } : {},
         listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => { changes++ } } },
         ...negotiation,
     })
-    if (canBeAsked) {
+    if (elicitation) {
         client.setRequestHandler(isFirst ? sdk.ElicitRequestSchema : "elicitation/create", ({ params }) => {
             asked.push(params)
             return person(params)
@@ -59,9 +59,9 @@ async function kill() {
     await client.close().catch(() => {})
 }
 
-async function reconnect(canBeAsked) {
+async function reconnect(elicitation) {
     await client.close()
-    await connect(canBeAsked)
+    await connect(elicitation)
 }
 
 async function call(name, given, options) {
@@ -183,7 +183,7 @@ assert.equal(second.status, 2, second.text)
 assert.deepEqual(happened(31), closings(31))
 
 // A client that asks nobody: the answer comes from a terminal, while somebody waits for the run.
-await reconnect(false)
+await reconnect(null)
 const told2 = await call("run", { plan: plan(41) })
 const other = runIn(told2)
 assert(told2.text.includes(`planrun runs answer ${other} approval=true --resume`), told2.text)
@@ -192,6 +192,20 @@ const answered = cli("runs", "answer", other, "approval=true", "--resume")
 assert.equal(answered.status, 0, answered.text)
 assert.deepEqual((await waited).structuredContent.reply, { closed: [41, 42, 43] })
 assert.deepEqual(happened(41), closings(41))
+
+// A client that opens pages: the person answers there, and the model never sees the address.
+if (revision >= "2025-11-25") {
+    await reconnect({ url: {} })
+    person = ({ mode, url }) => {
+        assert.equal(mode, "url")
+        sleep(1500).then(() => fetch(url, { method: "POST", headers: { Origin: new URL(url).origin }, body: "decision=yes" }))
+        return { action: "accept" }
+    }
+    const opened = await call("run", { plan: plan(81) })
+    assert.deepEqual(opened.structuredContent.reply, { closed: [81, 82, 83] })
+    assert(!opened.text.includes("/question/"))
+    assert.deepEqual(happened(81), closings(81))
+}
 
 // Killed between two effects: another server goes on, and nothing is done twice.
 const long = (first, seconds) => headed("{ told: string, closed: int[] }", `step one = desk.close_ticket(id: ${first})
@@ -253,6 +267,15 @@ assert.deepEqual(resourceTemplates.map(({ uriTemplate }) => uriTemplate), ["plan
 const [journal] = (await client.readResource({ uri: `planrun://runs/${going}` })).contents
 assert(journal.text.trim().split("\n").map(JSON.parse).length > 5)
 await assert.rejects(client.readResource({ uri: "planrun://runs/none" }), /there is no resource/)
+
+// The prompt: the language, with a page where one is named.
+assert.deepEqual((await client.listPrompts()).prompts.map(({ name }) => name), ["language"])
+const { messages } = await client.getPrompt({ name: "language", arguments: { page: "people" } })
+assert(messages[0].content.text.startsWith("A plan calls tools"))
+assert.equal(messages[1].content.resource.uri, "planrun://language/people")
+const { completion } = await client.complete({ ref: { type: "ref/prompt", name: "language" }, argument: { name: "page", value: "peo" } })
+assert(completion.values.includes("people"))
+await assert.rejects(call("nothing", {}), /no tool `nothing`/)
 
 await client.close()
 process.exit()

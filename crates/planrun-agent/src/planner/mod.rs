@@ -12,13 +12,13 @@ use planrun_serve::discovery::Index;
 
 use crate::answer::plan_text;
 use crate::profile::Profile;
-use round::{Progress, Round, check};
+use round::{Progress, Round, check, has_error};
 
 /// How often a model may hand in a plan that has errors.
 pub const DEFAULT_ROUNDS: usize = 6;
 /// How often it may look tools up for one request.
 const MAX_LOOKUPS: usize = 16;
-/// How often it may answer without a plan.
+/// How often it may answer without a plan that could be run.
 const MAX_WITHOUT_PLAN: usize = 1;
 /// Bytes of an answer without a plan that are told.
 const MAX_TOLD: usize = 2_000;
@@ -75,8 +75,9 @@ pub enum Refusal {
         text: String,
         reports: Vec<FileReport>,
     },
-    #[error("the model's plan wants inputs, which nobody gives")]
-    Inputs,
+    /// It has no errors, and cannot be run as it is.
+    #[error("the model's plan cannot be run: {0}")]
+    Unusable(String),
     #[error("the model has looked tools up {MAX_LOOKUPS} times and written no plan")]
     Lookups,
 }
@@ -111,7 +112,7 @@ impl<'a> Planner<'a> {
     /// A planner for the plans of a project, which are confined. Nothing is asked yet.
     ///
     /// # Errors
-    /// Where the project cannot be used.
+    /// Where the project cannot be used, or has errors.
     pub fn new(
         planrun: Planrun,
         model: &'a dyn Model,
@@ -119,12 +120,13 @@ impl<'a> Planner<'a> {
         watch: &'a mut dyn FnMut(Event<'_>),
     ) -> Result<Self, Error> {
         let planrun = planrun.confined();
-        let tools: Vec<_> = planrun
-            .workspace()?
-            .catalog(None)
-            .signatures()
-            .cloned()
-            .collect();
+        let workspace = planrun.workspace()?;
+        let found = workspace.findings();
+        if found.iter().any(has_error) {
+            // No plan can mend the project.
+            return Err(Error::Findings(found));
+        }
+        let tools: Vec<_> = workspace.catalog(None).signatures().cloned().collect();
         Ok(Self {
             planrun,
             model,
@@ -203,14 +205,6 @@ impl<'a> Planner<'a> {
             };
             (self.watch)(Event::Plan(&text));
             let reports = match check(&self.planrun, &text)? {
-                Round::Clean(_, plan) if plan.plan.parameters.iter().any(|one| one.required) => {
-                    if without == MAX_WITHOUT_PLAN {
-                        return Err(Refusal::Inputs);
-                    }
-                    without += 1;
-                    self.say(prompt::WITH_INPUTS.to_owned());
-                    continue;
-                }
                 Round::Clean(text, plan) => {
                     let turns = self.turns;
                     return Ok(Planned {
@@ -220,6 +214,14 @@ impl<'a> Planner<'a> {
                     });
                 }
                 Round::Errors(reports) => reports,
+                Round::Refused(why) if without == MAX_WITHOUT_PLAN => {
+                    return Err(Refusal::Unusable(why));
+                }
+                Round::Refused(why) => {
+                    without += 1;
+                    self.say(why);
+                    continue;
+                }
             };
             let Some(told) = progress.findings(&reports) else {
                 return Err(Refusal::Errors {

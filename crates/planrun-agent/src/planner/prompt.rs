@@ -16,9 +16,6 @@ const LISTED: usize = 10;
 /// What is said to an answer without a plan.
 pub(super) const WITHOUT_PLAN: &str = "That has no plan. Answer with the plan alone, between ``` and ```. A plan that needs no tool replies: reply \"…\"";
 
-/// What is said to a plan that takes inputs.
-pub(super) const WITH_INPUTS: &str = "That plan takes inputs, and nobody gives any. Write the values into it: statements alone, or `plan main() -> T { … }`.";
-
 /// What comes before the request.
 pub(super) fn system(options: &Options, index: &Index, request: &str) -> String {
     let steps = options.max_steps.map_or_else(String::new, |steps| {
@@ -43,7 +40,7 @@ pub(super) fn with_findings(findings: &str) -> String {
 pub(super) fn after_failure(report: &str) -> String {
     format!(
         "The plan was run, and failed:\n{report}\nAnswer with the whole plan as it should go on. Keep the steps that are completed \
-         as they were: they are not done again. Change only what has not run."
+         as they were: what they have changed is not done again. Change only what has not run."
     )
 }
 

@@ -16,6 +16,8 @@ pub(super) enum Round {
     /// The text, mended where that changes no run, and its plan.
     Clean(String, Box<CheckedPlan>),
     Errors(Vec<FileReport>),
+    /// It has no errors, and cannot be run as it is, for this reason.
+    Refused(String),
 }
 
 /// Checks a text, after the fixes that change the outcome of no run.
@@ -49,15 +51,34 @@ fn checked(planrun: &Planrun, text: &str) -> Result<Round, Error> {
         .check(PlanText::handed_in(&folder, text))?
         .plan(None);
     let plan = plan.and_then(|plan| plan.ready(true).map(|()| plan));
-    match plan {
-        Ok(plan) => Ok(Round::Clean(text.to_owned(), Box::new(plan))),
-        Err(Error::Findings(reports)) => Ok(Round::Errors(reports)),
-        Err(Error::Obstacles(report) | Error::NotYet(report)) => Ok(Round::Errors(vec![*report])),
-        Err(error) => Err(error),
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(Error::Findings(reports)) => return Ok(Round::Errors(reports)),
+        Err(Error::Obstacles(report) | Error::NotYet(report)) => {
+            return Ok(Round::Errors(vec![*report]));
+        }
+        Err(error @ Error::PlanChoice { .. }) => {
+            return Ok(Round::Refused(format!(
+                "Nothing was called: {error}. Hand in one plan."
+            )));
+        }
+        Err(error) => return Err(error),
+    };
+    if plan
+        .plan
+        .parameters
+        .iter()
+        .any(|parameter| parameter.required)
+    {
+        let why = "Nothing was called: the plan takes inputs, and nobody gives any. Write the values into it: statements alone, or \
+                   `plan main() -> T { … }`.";
+        return Ok(Round::Refused(why.to_owned()));
     }
+    Ok(Round::Clean(text.to_owned(), Box::new(plan)))
 }
 
-fn has_error(report: &FileReport) -> bool {
+/// Whether a file has errors.
+pub(super) fn has_error(report: &FileReport) -> bool {
     report.diagnostics.iter().any(Diagnostic::is_error)
 }
 

@@ -8,7 +8,7 @@ use crate::source::Span;
 use crate::syntax::ast::{Literal, TemplatePart, Text};
 use crate::syntax::precedence::is_negative;
 use crate::syntax::print::{Style, print_value};
-use crate::syntax::spelling::{write_escaped, write_literal, write_text};
+use crate::syntax::spelling::{turns, write_escaped, write_literal, write_text};
 use crate::syntax::{ast::Expr, canonical};
 
 const BLOCK: &str = "\"\"\"";
@@ -336,7 +336,9 @@ fn one_kind_of_quotes(written: &str) -> Cow<'_, str> {
 fn stands_as_block(text: &str) -> bool {
     let lines = || text.split('\n').filter(|line| !line.is_empty());
     let sound = |line: &str| {
-        !line.trim().is_empty() && !line.ends_with([' ', '\t']) && !line.contains(char::is_control)
+        !line.trim().is_empty()
+            && !line.ends_with([' ', '\t'])
+            && !line.contains(|c: char| c.is_control() || turns(c))
     };
     text.contains('\n') && lines().all(sound) && lines().any(|line| !line.starts_with([' ', '\t']))
 }

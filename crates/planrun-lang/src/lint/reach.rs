@@ -43,6 +43,8 @@ pub(super) enum Thing {
     Tool(Arc<str>, Arc<str>),
     /// By its namespace.
     Agent(Arc<str>),
+    /// Whichever tools of this namespace are allowed.
+    ToolsOf(Arc<str>),
 }
 
 /// What must be allowed, and the argument or the call of a plan that wants it.
@@ -173,6 +175,7 @@ impl Need {
             }
             Thing::Variable(name) => permissions.env(name).is_ok(),
             Thing::Tool(namespace, name) => permissions.tool(namespace, name).is_ok(),
+            Thing::ToolsOf(namespace) => permissions.any_tool_of(namespace).is_ok(),
             Thing::Agent(name) => permissions.agent(name).is_ok(),
         }
     }
@@ -189,6 +192,7 @@ impl Need {
             Thing::File(written) => written.to_string(),
             Thing::Program(name) | Thing::Variable(name) | Thing::Agent(name) => name.to_string(),
             Thing::Tool(namespace, name) => format!("{namespace}.{name}"),
+            Thing::ToolsOf(namespace) => format!("{namespace}.*"),
         }
     }
 }
@@ -243,6 +247,10 @@ impl Reach {
         match &call.target {
             Target::Tool(signature) if signature.kind == CallKind::Agent => {
                 self.agent(call, signature, around);
+                if self.lists.tools {
+                    let tools = Thing::ToolsOf(signature.namespace.clone());
+                    self.add((Door::Tools, Some(tools), call.span), around);
+                }
                 // It calls what it likes of its own tools.
                 if matches!(&*signature.namespace, "fs" | "http" | "proc") {
                     self.open.extend(Door::ALL.map(|door| (door, call.span)));

@@ -45,12 +45,18 @@ pub fn write_escaped(out: &mut String, text: &str) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             '$' => out.push_str("\\$"),
-            c if c.is_control() => {
+            // What changes the direction of a text is refused in plans, unless it is an escape.
+            c if c.is_control() || turns(c) => {
                 let _ = write!(out, "\\U{:08x}", c as u32);
             }
             c => out.push(c),
         }
     }
+}
+
+/// Whether a character changes the direction in which a text is shown.
+pub(crate) fn turns(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A name that is read: reserved words need back quotes.

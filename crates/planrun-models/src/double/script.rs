@@ -5,8 +5,8 @@ use std::time::Duration;
 use planrun_lang::diag::codes::contracts::CONFIG_KEY;
 use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::source::SourceFile;
+use planrun_lang::yaml::{self, Node};
 use planrun_tools::tools::app::section::Section;
-use planrun_tools::tools::app::yaml::{self, Node};
 use serde_json::Value as Json;
 
 use crate::model::{ToolCall, Usage};

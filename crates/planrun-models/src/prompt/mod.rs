@@ -63,6 +63,10 @@ impl Prompts for PromptModels {
         })
     }
 
+    fn refusal(&self, model: Option<&str>) -> Option<String> {
+        self.models.open(model).err().map(|error| error.message)
+    }
+
     fn agent(&self, context: Option<&Arc<str>>, tools: Vec<Tool>) -> Arc<dyn Transport> {
         Arc::new(Ask::new(self.models.clone(), context, tools))
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, codes};
-use planrun_lang::sema::{Call, Plan, StepKind, Target};
+use planrun_lang::sema::{Call, Plan, Step, StepKind, Target};
 use planrun_lang::source::Span;
 use planrun_lang::types::Signature;
 use planrun_tools::contract::Lock;
 use planrun_tools::host::Pins;
-use planrun_tools::tools::Compared;
+use planrun_tools::tools::{Catalog, Compared};
 
 use super::{CheckedPlan, Error};
 
@@ -30,13 +30,45 @@ impl CheckedPlan {
         pins
     }
 
+    /// Whether there is a model for each prompt, as far as the project itself tells.
+    fn prompts_have_answers(&self, tools: &Catalog) -> Result<(), Error> {
+        let mut found = Vec::new();
+        for plan in self.plan.with_called() {
+            let is_here = plan.source.name() == self.source.name();
+            for call in plan.steps().filter_map(Step::call) {
+                let Target::Tool(signature) = &call.target else {
+                    continue;
+                };
+                // Which model a run asks for by a value is known then.
+                let model = call.argument("model").map(|code| code.constant());
+                let model = match &model {
+                    Some(None) => continue,
+                    Some(Some(model)) => model.as_str(),
+                    None => None,
+                };
+                if let Some(why) = tools.refuses_prompt(signature, model) {
+                    let span = if is_here { call.span } else { self.plan.span };
+                    let message = format!("`{}` has no answer: {why}", signature.written());
+                    let code = &codes::contracts::UNIMPLEMENTED_TOOL;
+                    found.push(Diagnostic::new(code, span, message));
+                }
+            }
+        }
+        if found.is_empty() {
+            return Ok(());
+        }
+        let report = FileReport::new(self.source.clone(), found);
+        Err(Error::Obstacles(Box::new(report)))
+    }
+
     /// Asks the servers behind the plan whether the contracts of the tools that it calls still are what the plan was checked
     /// against. A server that cannot be reached says nothing: the steps that call it fail. A run that is started
     /// afterwards goes on with the same connections. Gives the servers that have not answered in time: their contracts are
     /// compared when they are called.
     ///
     /// # Errors
-    /// [`Error::Obstacles`] with a `contract-broken` for each tool whose contract is another one now.
+    /// [`Error::Obstacles`] with a `contract-broken` for each tool whose contract is another one now, or an
+    /// `unimplemented-tool` for each prompt that no model answers.
     pub async fn verify_contracts(&self) -> Result<BTreeSet<Arc<str>>, Error> {
         let tools = self.asked.get_or_init(|| self.workspace.catalog(None));
         let mut calls: BTreeMap<String, (&Arc<Signature>, Span)> = BTreeMap::new();
@@ -54,6 +86,7 @@ impl CheckedPlan {
                 }
             }
         }
+        self.prompts_have_answers(tools)?;
         let Compared { broken, late } = tools
             .compare_contracts(calls.values().map(|(signature, _)| *signature))
             .await;

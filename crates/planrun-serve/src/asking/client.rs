@@ -16,8 +16,17 @@ pub trait Client: Send + Sync {
     /// How it asks.
     fn asks(&self) -> Asks;
 
+    /// Whether it has a form for a question.
+    fn has_form(&self, question: &PutQuestion) -> bool;
+
+    /// Whether it shows addresses to whoever sits there, who then opens them.
+    fn opens_pages(&self) -> bool;
+
     /// Puts a question to whoever sits there. Called only where it asks [`Asks::Now`].
-    async fn ask(&self, question: &PutQuestion) -> Said;
+    async fn ask(&self, question: &PutQuestion, way: &Way) -> Said;
+
+    /// Tells that the page has served on which a question was to be answered.
+    async fn page_is_done(&self, question: &PutQuestion);
 
     /// Tells how far a run has come.
     async fn progress(&self, steps: u64, message: &str);
@@ -37,11 +46,22 @@ pub enum Asks {
     Never,
 }
 
+/// The way in which a client puts a question.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// As a form of its own.
+    Form,
+    /// As the address of a page, on which the question is answered.
+    Page(String),
+}
+
 /// What came of a question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
     /// The value of an answer.
     Answer(Json),
+    /// The page is open on which it is answered.
+    Opened,
     /// A no to the question as a whole, after so long.
     Declined(Duration),
     /// It was put away, or could not be put.
@@ -56,7 +76,7 @@ impl Said {
     #[must_use]
     pub fn is_of_a_person(&self) -> bool {
         match self {
-            Self::Answer(_) => true,
+            Self::Answer(_) | Self::Opened => true,
             Self::Declined(after) => *after >= SOONEST_ANSWER,
             Self::Nothing => false,
         }

@@ -5,33 +5,45 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use planrun_tools::host::runtime_now;
 use rmcp::RoleServer;
-use rmcp::model::{ElicitationCapability, ProgressNotificationParam, ProtocolVersion};
+use rmcp::model::{
+    CustomNotification, ElicitationCapability, ProgressNotificationParam, ProtocolVersion,
+};
 use rmcp::service::RequestContext;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
-use super::elicitation::{can_be_elicited, form, said};
-use crate::asking::{Asks, Client, PutQuestion, Said};
+use super::elicitation::{can_be_elicited, elicitation_id, request, said};
+use crate::asking::{Asks, Client, PutQuestion, Said, Way};
+
+/// What the protocol calls the notification, for which rmcp has no type.
+const PAGE_IS_DONE: &str = "notifications/elicitation/complete";
 
 /// The client of one request.
 pub(super) struct McpClient {
     context: RequestContext<RoleServer>,
+    /// Fires when the connection ends.
+    over: CancellationToken,
     progress: Progress,
 }
 
 impl McpClient {
-    pub(super) fn new(context: RequestContext<RoleServer>) -> Self {
+    pub(super) fn new(context: RequestContext<RoleServer>, over: CancellationToken) -> Self {
         Self {
             context,
+            over,
             progress: Progress::default(),
         }
     }
 
+    fn elicitation(&self) -> Option<ElicitationCapability> {
+        self.context.client_capabilities()?.elicitation
+    }
+
     /// Whether it declares that it shows forms; one that declares elicitation without a mode does.
     fn shows_forms(&self) -> bool {
-        let capabilities = self.context.client_capabilities();
-        let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
         let shows =
             |declared: ElicitationCapability| declared.form.is_some() || declared.url.is_none();
-        elicitation.is_some_and(shows)
+        self.elicitation().is_some_and(shows)
     }
 }
 
@@ -45,7 +57,7 @@ impl Client for McpClient {
 
     fn asks(&self) -> Asks {
         let version = self.context.protocol_version();
-        if !self.shows_forms() {
+        if self.elicitation().is_none() {
             Asks::Never
         } else if version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28) {
             Asks::Again
@@ -54,18 +66,31 @@ impl Client for McpClient {
         }
     }
 
-    async fn ask(&self, question: &PutQuestion) -> Said {
-        if !can_be_elicited(question) {
-            return Said::Nothing;
-        }
-        let Some(form) = form(question) else {
+    fn has_form(&self, question: &PutQuestion) -> bool {
+        self.shows_forms() && can_be_elicited(question)
+    }
+
+    fn opens_pages(&self) -> bool {
+        let declared = self.elicitation();
+        declared.is_some_and(|declared| declared.url.is_some())
+    }
+
+    async fn ask(&self, question: &PutQuestion, way: &Way) -> Said {
+        let Some(request) = request(question, way) else {
             return Said::Nothing;
         };
-        let asked_at = runtime_now();
-        match self.context.peer.create_elicitation(form).await {
-            Ok(answer) => said(question, &answer.action, answer.content, asked_at.elapsed()),
+        let (by_page, asked_at) = (matches!(way, Way::Page(_)), runtime_now());
+        match self.context.peer.create_elicitation(request).await {
+            Ok(answer) => said(question, by_page, answer, asked_at.elapsed()),
             Err(_) => Said::Nothing,
         }
+    }
+
+    async fn page_is_done(&self, question: &PutQuestion) {
+        let params = json!({ "elicitationId": elicitation_id(question) });
+        let told = CustomNotification::new(PAGE_IS_DONE, Some(params));
+        // Who does not listen any more misses nothing.
+        let _ = self.context.peer.send_notification(told.into()).await;
     }
 
     async fn progress(&self, steps: u64, message: &str) {
@@ -79,7 +104,10 @@ impl Client for McpClient {
     }
 
     async fn cancelled(&self) {
-        self.context.ct.cancelled().await;
+        tokio::select! {
+            () = self.context.ct.cancelled() => {}
+            () = self.over.cancelled() => {}
+        }
     }
 }
 

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use planrun_core::journal::{APPROVE, FormField, GrantScope, SCOPE, Waiting};
 use planrun_lang::types::{from_schema, to_schema};
-use rmcp::model::{ElicitRequestParams, ElicitationAction, PrimitiveSchemaDefinition};
+use rmcp::model::{
+    ElicitRequestParams, ElicitResult, ElicitationAction, PrimitiveSchemaDefinition,
+};
 use serde::Deserialize as _;
 use serde_json::{Map, Value as Json, json};
 
-use crate::asking::{PutQuestion, Said};
+use crate::asking::{PutQuestion, Said, Way};
 
 /// What a person reads in place of the names of scopes.
 const ONCE: &str = "once";
@@ -29,8 +31,28 @@ pub(super) fn can_be_elicited(question: &PutQuestion) -> bool {
     }
 }
 
-/// The form of a question.
-pub(super) fn form(question: &PutQuestion) -> Option<ElicitRequestParams> {
+/// What a client is sent that puts a question in a way; nothing where no form has it.
+pub(super) fn request(question: &PutQuestion, way: &Way) -> Option<ElicitRequestParams> {
+    match way {
+        Way::Form => form(question),
+        Way::Page(address) => Some(ElicitRequestParams::UrlElicitationParams {
+            meta: None,
+            message: format!(
+                "{}\nA page of planrun on this machine takes the answer.",
+                question.text
+            ),
+            url: address.clone(),
+            elicitation_id: elicitation_id(question),
+        }),
+    }
+}
+
+/// Under which name a client is told later that the page of a question has served.
+pub(super) fn elicitation_id(question: &PutQuestion) -> String {
+    format!("{}/{}", question.run, question.path)
+}
+
+fn form(question: &PutQuestion) -> Option<ElicitRequestParams> {
     let own = &question.question;
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -99,16 +121,18 @@ fn property(kind: Waiting, field: &FormField) -> Option<Map<String, Json>> {
     Some(property)
 }
 
-/// What somebody has said to a form, after so long.
+/// What somebody has said to a question, after so long.
 pub(super) fn said(
     question: &PutQuestion,
-    action: &ElicitationAction,
-    content: Option<Json>,
+    by_page: bool,
+    answer: ElicitResult,
     after: Duration,
 ) -> Said {
-    match action {
+    match answer.action {
+        // Somebody agrees to open the page; the answer is given there.
+        ElicitationAction::Accept if by_page => Said::Opened,
         ElicitationAction::Accept => {
-            let Json::Object(mut content) = content.unwrap_or_default() else {
+            let Json::Object(mut content) = answer.content.unwrap_or_default() else {
                 return Said::Nothing;
             };
             match question.question.kind {

@@ -60,7 +60,7 @@ impl HttpServer {
         let unusable = |error| HttpServerError::Unusable(address, error);
         let listener = TcpListener::bind(address).await.map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
-        let cancel = CancellationToken::new();
+        let cancel = server.over.clone();
         let port = address.port();
         let names = ["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{port}"));
         let config = StreamableHttpServerConfig::default()
@@ -71,7 +71,8 @@ impl HttpServer {
             .with_cancellation_token(cancel.clone());
         let mode = server.mode.clone();
         let sessions = Arc::new(LocalSessionManager::default());
-        let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
+        let service =
+            StreamableHttpService::new(move || Ok(server.for_another()), sessions, config);
         let token: Arc<str> = format!("Bearer {token}").into();
         let routes = Router::new()
             .route_service(PATH, service)

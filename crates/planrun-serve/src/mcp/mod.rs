@@ -2,47 +2,83 @@
 
 mod client;
 mod elicitation;
+mod ending;
+mod followed;
 mod http;
+mod prompts;
 mod resources;
 mod results;
 mod state;
 
 use std::io;
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
-    ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotificationParam,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
+    ToolAnnotations, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::transport::stdio;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use self::client::McpClient;
+use self::ending::Ending;
+use self::followed::Followed;
 use self::results::response;
 use self::state::Seal;
 use crate::asking::PutQuestion;
-use crate::mode::{Call, Definition, INSTRUCTIONS, PlanMode};
+use crate::mode::{Asked, Call, Definition, INSTRUCTIONS, PlanMode};
 
 pub use self::http::{HttpServer, HttpServerError};
 
-/// One server over plan mode; clones share it, and each connection has one.
-#[derive(Clone)]
+/// How often it is looked whether something has changed of which a client wants to hear.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+
+/// One server over plan mode, for one connection.
 pub struct Server {
     mode: Arc<PlanMode>,
     seal: Arc<Seal>,
+    /// What the client of this connection follows.
+    followed: Arc<Mutex<Followed>>,
+    /// Fires when no call shall wait for its run any more.
+    over: CancellationToken,
 }
 
 impl Server {
     /// A server over plan mode.
     #[must_use]
     pub fn new(mode: Arc<PlanMode>) -> Self {
-        let seal = Arc::new(Seal::of(mode.planrun()));
-        Self { mode, seal }
+        Self {
+            seal: Arc::new(Seal::of(mode.planrun())),
+            mode,
+            followed: Arc::default(),
+            over: CancellationToken::new(),
+        }
+    }
+
+    /// The same server for another connection.
+    fn for_another(&self) -> Self {
+        Self {
+            mode: self.mode.clone(),
+            seal: self.seal.clone(),
+            followed: Arc::default(),
+            over: self.over.clone(),
+        }
+    }
+
+    fn followed(&self) -> std::sync::MutexGuard<'_, Followed> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Serves standard input and output until the client closes them, or it is cancelled. Runs that go on then are suspended,
@@ -71,11 +107,26 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let mode = self.mode.clone();
-        let running = self.serve_with_ct(streams, cancel).await;
-        let served = running.map_err(io::Error::other)?.waiting().await;
+        let (mode, over) = (self.mode.clone(), self.over.clone());
+        let (stream, writer) = streams;
+        let ended = CancellationToken::new();
+        let is_over = ending::over(ended.clone(), cancel.clone());
+        let reader = Ending { stream, ended };
+        let serving = async {
+            let running = self.serve_with_ct((reader, writer), cancel).await;
+            let served = running.map_err(io::Error::other)?.waiting().await;
+            served.map(drop).map_err(io::Error::other)
+        };
+        let mut serving = pin!(serving);
+        let served = tokio::select! {
+            served = &mut serving => served,
+            () = is_over => {
+                over.cancel();
+                serving.await
+            }
+        };
         mode.close().await;
-        served.map(drop).map_err(io::Error::other)
+        served
     }
 }
 
@@ -85,6 +136,9 @@ impl ServerHandler for Server {
             .enable_tools()
             .enable_tool_list_changed()
             .enable_resources()
+            .enable_resources_subscribe()
+            .enable_prompts()
+            .enable_completions()
             .build();
         let own = Implementation::new("planrun", env!("CARGO_PKG_VERSION"))
             .with_title("planrun: checked plans over all tools");
@@ -98,6 +152,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        self.mode.look();
         let tools = self.mode.tools().into_iter().map(tool);
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
@@ -111,7 +166,7 @@ impl ServerHandler for Server {
         let call = Call {
             tool,
             arguments: request.arguments.unwrap_or_default(),
-            client: Arc::new(McpClient::new(context)),
+            client: Arc::new(McpClient::new(context, self.over.clone())),
         };
         let now = || self.mode.planrun().host().now();
         let reply = match &request.request_state {
@@ -120,15 +175,42 @@ impl ServerHandler for Server {
                 let carried = carried.map_err(|why| ErrorData::invalid_params(why, None))?;
                 let answers = request.input_responses.as_ref();
                 let said = |question: &PutQuestion| carried.said(question, answers, now());
-                self.mode
-                    .answered(call, (&carried.run, &carried.path), &said)
-                    .await
+                let asked = Asked {
+                    run: &carried.run,
+                    path: &carried.path,
+                    by_page: carried.by_page,
+                };
+                self.mode.answered(call, asked, &said).await
             }
             None => self.mode.call(call).await,
         };
-        Ok(response(reply, |question| {
-            self.seal.seal(tool, question, now())
-        }))
+        response(reply, |question, way| {
+            self.seal.seal(tool, (question, way), now())
+        })
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(prompts::list())
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        prompts::get(request).map(Into::into)
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        prompts::complete(self.mode.planrun(), (&request.r#ref, &request.argument))
     }
 
     async fn list_resources(
@@ -155,13 +237,41 @@ impl ServerHandler for Server {
         resources::read(self.mode.planrun(), &request.uri).map(Into::into)
     }
 
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let followed = self.followed().follow(self.mode.planrun(), &request.uri);
+        followed.map_err(|why| ErrorData::resource_not_found(why, None))
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.followed().leave(&request.uri);
+        Ok(())
+    }
+
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let mut changes = self.mode.changes();
-        let peer = context.peer;
+        let (mode, followed, peer) = (self.mode.clone(), self.followed.clone(), context.peer);
+        mode.look();
+        let mut changes = mode.changes();
         tokio::spawn(async move {
-            while changes.changed().await.is_ok() {
-                if peer.notify_tool_list_changed().await.is_err() {
+            while let Some(news) = news(&mode, &mut changes, &followed).await {
+                if peer.is_transport_closed() {
                     return;
+                }
+                if news.tools && peer.notify_tool_list_changed().await.is_err() {
+                    return;
+                }
+                for uri in news.runs {
+                    let updated = ResourceUpdatedNotificationParam::new(uri);
+                    if peer.notify_resource_updated(updated).await.is_err() {
+                        return;
+                    }
                 }
             }
         });
@@ -169,25 +279,76 @@ impl ServerHandler for Server {
 
     fn accepted_subscription_filter(
         &self,
-        _requested: &SubscriptionFilter,
+        requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        Some(SubscriptionFilter::builder().tools_list_changed().build())
+        let mut followed = Followed::default();
+        let runs = requested.resource_subscriptions.iter().flatten();
+        let runs = runs.filter(|uri| followed.follow(self.mode.planrun(), uri).is_ok());
+        let filter = SubscriptionFilter::builder().tools_list_changed();
+        Some(filter.resource_subscriptions(runs).build())
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        let (accepted, sink) = (subscription.accepted(), subscription.sink());
+        let mut followed = Followed::default();
+        for uri in accepted.resource_subscriptions.iter().flatten() {
+            // One that has gone meanwhile will not grow.
+            let _ = followed.follow(self.mode.planrun(), uri);
+        }
+        let followed = Arc::new(Mutex::new(followed));
+        self.mode.look();
         let mut changes = self.mode.changes();
         loop {
-            tokio::select! {
+            let news = tokio::select! {
                 () = subscription.cancelled() => return Ok(()),
-                news = changes.changed() => {
-                    let told = subscription.sink().notify_tool_list_changed().await;
-                    if news.is_err() || told.is_err() {
-                        return Ok(());
-                    }
-                }
+                news = news(&self.mode, &mut changes, &followed) => news,
+            };
+            let Some(news) = news else { return Ok(()) };
+            let mut told = Ok(());
+            if news.tools && accepted.tools_list_changed == Some(true) {
+                told = sink.notify_tool_list_changed().await;
+            }
+            for uri in news.runs {
+                told = told.and(sink.notify_resource_updated(uri).await);
+            }
+            if told.is_err() {
+                return Ok(());
             }
         }
     }
+}
+
+/// What has changed.
+struct News {
+    /// Whether it is the list of tools.
+    tools: bool,
+    /// The addresses of the runs whose journals have grown.
+    runs: Vec<String>,
+}
+
+/// Waits until something may have changed, at most [`LOOK_INTERVAL`]; nothing where plan mode is gone.
+async fn news(
+    mode: &Arc<PlanMode>,
+    changes: &mut watch::Receiver<()>,
+    followed: &Arc<Mutex<Followed>>,
+) -> Option<News> {
+    tokio::select! {
+        fired = changes.changed() => {
+            let runs = Vec::new();
+            return fired.is_ok().then_some(News { tools: true, runs });
+        }
+        () = sleep(LOOK_INTERVAL) => {}
+    }
+    let (mode, followed) = (mode.clone(), followed.clone());
+    // Plans may be many, and are read and checked.
+    let looked = spawn_blocking(move || {
+        mode.look();
+        let mut followed = followed.lock().unwrap_or_else(PoisonError::into_inner);
+        followed.grown(mode.planrun())
+    });
+    let runs = looked.await.ok()?;
+    // That of the tools fires when this is next waited for.
+    Some(News { tools: false, runs })
 }
 
 fn tool(definition: Definition) -> Tool {

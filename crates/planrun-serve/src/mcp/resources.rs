@@ -11,9 +11,11 @@ use serde_json::json;
 use crate::discovery::{language_page, language_topics};
 
 /// Before the topic of a page.
-const LANGUAGE: &str = "planrun://language/";
+pub(super) const LANGUAGE: &str = "planrun://language/";
+pub(super) const LANGUAGE_TEMPLATE: &str = "planrun://language/{+topic}";
 /// Before the id of a run.
 const RUNS: &str = "planrun://runs/";
+pub(super) const RUN_TEMPLATE: &str = "planrun://runs/{id}";
 /// Bytes of a journal; the rest is read with `planrun runs events`.
 const MAX_JOURNAL: usize = 256 * 1024;
 
@@ -27,13 +29,18 @@ pub(super) fn list() -> ListResourcesResult {
 }
 
 pub(super) fn templates() -> ListResourceTemplatesResult {
-    let language = ResourceTemplate::new(format!("{LANGUAGE}{{+topic}}"), "language")
+    let language = ResourceTemplate::new(LANGUAGE_TEMPLATE, "language")
         .with_description("A page of the language, or what a finding means, by its code.")
         .with_mime_type("text/markdown");
-    let runs = ResourceTemplate::new(format!("{RUNS}{{id}}"), "run")
+    let runs = ResourceTemplate::new(RUN_TEMPLATE, "run")
         .with_description("The events of a run, a line of JSON each.")
         .with_mime_type("application/x-ndjson");
     ListResourceTemplatesResult::with_all_items(vec![language, runs])
+}
+
+/// The id of the run behind an address.
+pub(super) fn run_of(uri: &str) -> Option<&str> {
+    uri.strip_prefix(RUNS)
 }
 
 /// What stands behind an address.
@@ -48,7 +55,7 @@ pub(super) fn read(planrun: &Planrun, uri: &str) -> Result<ReadResourceResult, E
     let (text, mime) = if let Some(topic) = uri.strip_prefix(LANGUAGE) {
         let page = language_page(topic).ok_or_else(nothing)?;
         (page, "text/markdown")
-    } else if let Some(run) = uri.strip_prefix(RUNS) {
+    } else if let Some(run) = run_of(uri) {
         (
             journal(planrun, run).ok_or_else(nothing)?,
             "application/x-ndjson",

@@ -2,24 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use rmcp::ErrorData;
 use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, InputRequest,
     InputRequiredResult, Resource, ResourceContents,
 };
 
-use super::elicitation::form;
-use crate::asking::PutQuestion;
+use super::elicitation::request;
+use crate::asking::{PutQuestion, Way};
 use crate::mode::Reply;
 use crate::report::Block;
 
 /// The result of a call. `seal` makes what the client carries of a question.
 ///
 /// What is wrong is told as text within a result, since clients show a model nothing of protocol errors.
+///
+/// # Errors
+/// When there is no such tool.
 pub(super) fn response(
     reply: Reply,
-    seal: impl Fn(&PutQuestion) -> Option<String>,
-) -> CallToolResponse {
-    match reply {
+    seal: impl Fn(&PutQuestion, &Way) -> Option<String>,
+) -> Result<CallToolResponse, ErrorData> {
+    Ok(match reply {
         Reply::Told {
             text,
             value,
@@ -32,9 +36,10 @@ pub(super) fn response(
             result.into()
         }
         Reply::Failed(text) => CallToolResult::error(vec![ContentBlock::text(text)]).into(),
-        Reply::Asks(question) => match form(&question).zip(seal(&question)) {
-            Some((form, state)) => {
-                let request = InputRequest::Elicitation(ElicitRequest::new(form));
+        Reply::Unknown(why) => return Err(ErrorData::invalid_params(why, None)),
+        Reply::Asks(question, way) => match request(&question, &way).zip(seal(&question, &way)) {
+            Some((request, state)) => {
+                let request = InputRequest::Elicitation(ElicitRequest::new(request));
                 let requests = BTreeMap::from([(question.path.to_string(), request)]);
                 InputRequiredResult::new(Some(requests), Some(state)).into()
             }
@@ -45,7 +50,7 @@ pub(super) fn response(
             ))])
             .into(),
         },
-    }
+    })
 }
 
 fn content(block: Block) -> ContentBlock {
@@ -104,7 +109,7 @@ mod tests {
                 },
             ],
         };
-        let CallToolResponse::Complete(result) = response(reply, |_| None) else {
+        let Ok(CallToolResponse::Complete(result)) = response(reply, |_, _| None) else {
             panic!("it is a result");
         };
         let result = to_value(result).unwrap();

@@ -10,7 +10,7 @@ use rmcp::model::{ElicitResult, InputResponses, RequestStateCodec, SealOptions};
 use serde::{Deserialize, Serialize};
 
 use super::elicitation::said;
-use crate::asking::{PutQuestion, Said};
+use crate::asking::{PutQuestion, Said, Way};
 
 /// The file of the key, beside the journal, readable by its user only.
 const KEY_FILE: &str = "serve.key";
@@ -27,6 +27,8 @@ pub(super) struct Seal {
 pub(super) struct Carried {
     pub run: String,
     pub path: String,
+    /// Whether it was put as the address of a page.
+    pub by_page: bool,
     /// When it was asked, in milliseconds since 1970.
     asked_at: u64,
 }
@@ -41,10 +43,16 @@ impl Seal {
     }
 
     /// What a client carries of a question to the same call of a tool.
-    pub(super) fn seal(&self, tool: &str, question: &PutQuestion, now: i128) -> Option<String> {
+    pub(super) fn seal(
+        &self,
+        tool: &str,
+        (question, way): (&PutQuestion, &Way),
+        now: i128,
+    ) -> Option<String> {
         let carried = Carried {
             run: question.run.clone(),
             path: question.path.to_string(),
+            by_page: matches!(way, Way::Page(_)),
             asked_at: milliseconds(now),
         };
         let bytes = serde_json::to_vec(&carried).ok()?;
@@ -81,7 +89,7 @@ impl Carried {
         let answer = ElicitResult::deserialize(answer).ok()?;
         let after = milliseconds(now).saturating_sub(self.asked_at);
         let after = Duration::from_millis(after);
-        Some(said(question, &answer.action, answer.content, after))
+        Some(said(question, self.by_page, answer, after))
     }
 }
 

@@ -129,32 +129,82 @@ fn undoing(one: &Use) -> Option<String> {
 
 /// An argument with where its values come from.
 fn told(argument: &Argument) -> String {
-    let own = name(&argument.name);
-    let mut sources: Vec<String> = argument.from.iter().map(source).collect();
-    sources.dedup();
-    if argument.more || sources.len() > 3 {
-        sources.truncate(3);
-        sources.push("more".to_owned());
-    }
-    let is_constant = |source: &String| source.starts_with("= ");
-    match sources.as_slice() {
-        [] => own,
-        several if argument.computed && !several.iter().all(is_constant) => {
-            format!("{own} made {}", several.join(" and "))
+    let (own, more) = (name(&argument.name), argument.more);
+    let constants: Option<Vec<String>> = argument.from.iter().map(constant).collect();
+    match constants.as_deref() {
+        Some([]) => own,
+        Some([only]) if !more => format!("{own} = {only}"),
+        Some(several) => format!("{own} is {}", one_of(several, more)),
+        None => {
+            let sources: Vec<String> = argument.from.iter().map(source).collect();
+            if argument.computed {
+                format!("{own} made {}", all_of(&sources, more))
+            } else {
+                format!("{own} {}", one_of(&sources, more))
+            }
         }
-        several => format!("{own} {}", several.join(" or ")),
+    }
+}
+
+/// `a, b or c`, and `a, b or one of 3 more`; where nobody knows how many more there are, `a, b or another`.
+fn one_of(choices: &[String], more: bool) -> String {
+    let (mut told, left) = first_of(choices);
+    match left {
+        _ if more => told.push("another".to_owned()),
+        0 => {}
+        left => told.push(format!("one of {left} more")),
+    }
+    joined(&told, "or")
+}
+
+/// `a, b and c`, and `a, b and 3 more`; where nobody knows how many more there are, `a, b and others`.
+fn all_of(parts: &[String], more: bool) -> String {
+    let (mut told, left) = first_of(parts);
+    match left {
+        _ if more => told.push("others".to_owned()),
+        0 => {}
+        left => told.push(format!("{left} more")),
+    }
+    joined(&told, "and")
+}
+
+/// At most three, or the first two and how many are left.
+fn first_of(all: &[String]) -> (Vec<String>, usize) {
+    let shown = if all.len() > 3 { 2 } else { all.len() };
+    let (first, left) = all.split_at(shown);
+    (first.to_vec(), left.len())
+}
+
+fn joined(parts: &[String], word: &str) -> String {
+    match parts.split_last() {
+        Some((last, first)) if !first.is_empty() => format!("{} {word} {last}", first.join(", ")),
+        _ => parts.concat(),
+    }
+}
+
+/// What a constant is shown as; nothing where a source is none.
+fn constant(source: &Source) -> Option<String> {
+    match source {
+        Source::Constant(value) => {
+            let json = value.to_string();
+            Some(cut(&visible_line(&json), CONSTANT_BYTES).into_owned())
+        }
+        Source::Hidden => Some("a secret of the plan".to_owned()),
+        Source::Input(_)
+        | Source::Result(_)
+        | Source::Agent(_)
+        | Source::Model
+        | Source::Answer(_)
+        | Source::Signal(_)
+        | Source::Error(_)
+        | Source::Task(_)
+        | Source::Unknown => None,
     }
 }
 
 fn source(source: &Source) -> String {
     match source {
-        Source::Constant(value) => {
-            format!(
-                "= {}",
-                cut(&visible_line(&value.to_string()), CONSTANT_BYTES)
-            )
-        }
-        Source::Hidden => "= a secret of the plan".to_owned(),
+        Source::Constant(_) | Source::Hidden => constant(source).unwrap_or_default(),
         Source::Input(input) => format!("from the input {}", name(input)),
         Source::Result(tool) => format!("from {}", name(tool)),
         Source::Agent(agent) => format!("from the agent {}", name(agent)),
@@ -188,4 +238,64 @@ fn limits(bounds: &Bounds) -> String {
 /// A name from outside, short and visible.
 fn name(text: &str) -> String {
     cut(&visible_line(text), NAME_BYTES).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argument(from: Vec<Source>, computed: bool, more: bool) -> String {
+        told(&Argument {
+            name: "id".into(),
+            from,
+            computed,
+            more,
+            strangers: Vec::new(),
+        })
+    }
+
+    fn constants(count: i64) -> Vec<Source> {
+        (1..=count)
+            .map(|one| Source::Constant(one.into()))
+            .collect()
+    }
+
+    #[test]
+    fn constants_are_told_as_a_person_would_list_them() {
+        assert_eq!(argument(constants(1), false, false), "id = 1");
+        assert_eq!(argument(constants(2), true, false), "id is 1 or 2");
+        assert_eq!(argument(constants(3), false, false), "id is 1, 2 or 3");
+        assert_eq!(
+            argument(constants(5), true, false),
+            "id is 1, 2 or one of 3 more"
+        );
+        assert_eq!(
+            argument(constants(3), false, true),
+            "id is 1, 2, 3 or another"
+        );
+        assert_eq!(argument(constants(1), false, true), "id is 1 or another");
+    }
+
+    #[test]
+    fn other_sources_say_whether_a_value_is_one_of_them_or_made_of_them() {
+        let two = || {
+            vec![
+                Source::Result("desk.list".into()),
+                Source::Input("n".into()),
+            ]
+        };
+        assert_eq!(
+            argument(two(), false, false),
+            "id from desk.list or from the input n"
+        );
+        assert_eq!(
+            argument(two(), true, true),
+            "id made from desk.list, from the input n and others"
+        );
+        let four = two().into_iter().chain(constants(2)).collect();
+        assert_eq!(
+            argument(four, true, false),
+            "id made from desk.list, from the input n and 2 more"
+        );
+    }
 }

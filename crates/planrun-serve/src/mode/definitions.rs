@@ -16,7 +16,7 @@ pub const INSTRUCTIONS: &str = "planrun runs plans: short programs over all tool
     person answers questions: there is no tool for that.";
 
 /// A tool as a model sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Definition {
     pub name: String,
     pub title: String,

@@ -7,6 +7,7 @@ mod approval;
 mod arguments;
 mod definitions;
 mod driving;
+mod questions;
 mod reply;
 mod run;
 mod runs;
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use planrun_lang::diag::closest;
+use planrun_lang::diag::render::visible_line;
 use planrun_runs::runs::{Error, Planrun};
 use planrun_tools::tools::ServerPool;
 use serde_json::{Map, Value as Json};
@@ -28,12 +30,14 @@ pub use definitions::{Definition, Hints, INSTRUCTIONS, definitions};
 
 use self::arguments::Arguments;
 use self::driving::Drives;
+pub use self::questions::Asked;
 pub use self::reply::Reply;
 pub use self::save::NotKept;
 use self::saved::is_tool_name;
 use self::snapshot::Snapshot;
 use crate::asking::{Client, PutQuestion, Said};
 use crate::page::{Answers, Pages};
+use crate::tokens::cut;
 
 /// How long a call waits for a run.
 pub const MAX_WAIT: Duration = Duration::from_secs(45);
@@ -49,8 +53,9 @@ pub struct PlanMode {
     pool: Arc<ServerPool>,
     /// What the project offered when that was last looked at.
     snapshot: Mutex<Option<Arc<Snapshot>>>,
-    /// Counts how often the list of tools has changed.
-    changed: watch::Sender<u64>,
+    /// The tools as they were when that was last looked at, and what fires when they have changed.
+    listed: Mutex<Option<Vec<Definition>>>,
+    changed: watch::Sender<()>,
 }
 
 /// A call of a tool.
@@ -72,7 +77,8 @@ impl PlanMode {
             planrun,
             pool,
             snapshot: Mutex::default(),
-            changed: watch::Sender::new(0),
+            listed: Mutex::default(),
+            changed: watch::Sender::new(()),
         })
     }
 
@@ -89,8 +95,17 @@ impl PlanMode {
 
     /// Fires whenever the list of tools has changed.
     #[must_use]
-    pub fn changes(&self) -> watch::Receiver<u64> {
+    pub fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
+    }
+
+    /// Looks whether the list of tools has changed, such as by a plan that somebody has written or deleted.
+    pub fn look(&self) {
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = listed.replace(self.tools());
+        if before.is_some() && before != *listed {
+            self.changed.send_replace(());
+        }
     }
 
     /// The tools that a model sees: the six, and then the saved plans by their names.
@@ -117,6 +132,7 @@ impl PlanMode {
             arguments,
             client,
         } = call;
+        self.look();
         let mut arguments = Arguments::new(arguments);
         let reply = match tool {
             "search" => self.search(&mut arguments),
@@ -153,7 +169,7 @@ impl PlanMode {
     /// What the project offers, as its files are now.
     fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
         let mut known = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_current = |known: &&Arc<Snapshot>| known.is_current(&**self.planrun.host());
+        let is_current = |known: &&Arc<Snapshot>| known.is_current(&self.planrun);
         if let Some(current) = known.as_ref().filter(is_current) {
             return Ok(current.clone());
         }
@@ -177,8 +193,9 @@ impl PlanMode {
         if self.snapshot()?.saved.text(name).is_some() {
             let plan = format!("{}{name}", saved::PREFIX);
             let how = run::How {
-                is_tool: true,
-                ..run::How::default()
+                only_reads: false,
+                base: None,
+                told: run::Told::Reply,
             };
             return self.run_text(&plan, inputs, how, client).await;
         }
@@ -197,8 +214,10 @@ impl PlanMode {
         let own = definitions();
         let near = closest(name, own.iter().map(|one| one.name.as_str()));
         let near = near.map_or(String::new(), |near| format!(" Was `{near}` meant?"));
-        Err(Reply::Failed(format!(
-            "There is no tool `{name}`.{near} `search` finds what plans can call."
+        let name = visible_line(name);
+        Err(Reply::Unknown(format!(
+            "There is no tool `{}`.{near} `search` finds what plans can call.",
+            cut(&name, 80)
         )))
     }
 }

@@ -3,7 +3,7 @@
 use planrun_runs::runs::Error;
 use serde_json::Value as Json;
 
-use crate::asking::PutQuestion;
+use crate::asking::{PutQuestion, Way};
 use crate::report::Block;
 
 /// The answer to a call.
@@ -17,8 +17,10 @@ pub enum Reply {
     },
     /// Why nothing came of it, in words that say what to do.
     Failed(String),
+    /// There is no such tool, so nothing could be called.
+    Unknown(String),
     /// Somebody has to be asked, by a client that makes the call again with the answer.
-    Asks(Box<PutQuestion>),
+    Asks(Box<PutQuestion>, Way),
 }
 
 impl Reply {

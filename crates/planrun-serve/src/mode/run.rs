@@ -3,14 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::Given;
 use planrun_core::run::Outcome;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::RunState;
 use planrun_lang::value::Value;
-use planrun_runs::runs::{
-    Addressee, CheckedPlan, ErrorKind, InputReader, PlanText, RunOptions, new_run_id,
-};
+use planrun_runs::runs::{CheckedPlan, ErrorKind, InputReader, PlanText, RunOptions, new_run_id};
 use planrun_tools::host::runtime_now;
 use serde_json::{Map, Value as Json};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -19,38 +16,51 @@ use super::approval::approval;
 use super::arguments::Arguments;
 use super::driving::Standing;
 use super::saved::PREFIX;
-use super::{Call, MAX_WAIT, PlanMode, Reply, definitions};
-use crate::asking::{Asks, Client, PutQuestion, Said};
+use super::{MAX_WAIT, PlanMode, Reply};
+use crate::asking::{Client, PutQuestion};
 use crate::report;
-use crate::tokens::cut;
 
 /// How often a run is looked at that this process does not drive.
-const POLL_INTERVAL: Duration = Duration::from_millis(200);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often a client is told how far a run has come.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-/// Bytes of the name of a client.
-const CLIENT_BYTES: usize = 40;
 
 /// How a plan is run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct How {
     pub only_reads: bool,
     /// The run that it repairs.
     pub base: Option<String>,
-    /// What its result may have.
-    pub max_tokens: Option<usize>,
-    /// Whether its reply is the result, as its own tool declares it.
-    pub is_tool: bool,
+    pub told: Told,
+}
+
+/// What is told of a run that has completed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Told {
+    /// A report, with so many tokens of the reply at most.
+    Report(Option<usize>),
+    /// The reply alone, as the plan's own tool declares it.
+    Reply,
 }
 
 /// How a call waits for a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attendance {
     pub until: Instant,
-    pub max_tokens: Option<usize>,
-    pub is_tool: bool,
+    pub told: Told,
     /// Whether it waits, too, for a person whom the client cannot ask.
     pub is_patient: bool,
+}
+
+impl Attendance {
+    /// That of a call that began the run, or answers what it asks.
+    pub(super) fn of_call(told: Told) -> Self {
+        Self {
+            until: runtime_now() + MAX_WAIT,
+            told,
+            is_patient: false,
+        }
+    }
 }
 
 impl PlanMode {
@@ -59,11 +69,7 @@ impl PlanMode {
         arguments: &mut Arguments,
         client: Arc<dyn Client>,
     ) -> Result<Reply, Reply> {
-        let how = How {
-            only_reads: true,
-            ..How::default()
-        };
-        self.run_with(arguments, how, client).await
+        self.run_with(arguments, true, None, client).await
     }
 
     pub(super) async fn run(
@@ -71,24 +77,23 @@ impl PlanMode {
         arguments: &mut Arguments,
         client: Arc<dyn Client>,
     ) -> Result<Reply, Reply> {
-        let how = How {
-            base: arguments.optional("base")?,
-            ..How::default()
-        };
-        self.run_with(arguments, how, client).await
+        let base = arguments.optional("base")?;
+        self.run_with(arguments, false, base, client).await
     }
 
     async fn run_with(
         self: &Arc<Self>,
         arguments: &mut Arguments,
-        how: How,
+        only_reads: bool,
+        base: Option<String>,
         client: Arc<dyn Client>,
     ) -> Result<Reply, Reply> {
         let text: String = arguments.required("plan")?;
         let inputs: Option<Map<String, Json>> = arguments.optional("inputs")?;
         let how = How {
-            max_tokens: arguments.optional("max_tokens")?,
-            ..how
+            only_reads,
+            base,
+            told: Told::Report(arguments.optional("max_tokens")?),
         };
         arguments.done()?;
         self.run_text(&text, inputs.unwrap_or_default(), how, client)
@@ -156,27 +161,34 @@ impl PlanMode {
         };
         let started = self.planrun.start(&plan, inputs, options)?;
         self.drives.begin(started);
-        let attendance = Attendance {
-            until: runtime_now() + MAX_WAIT,
-            max_tokens: how.max_tokens,
-            is_tool: how.is_tool,
-            is_patient: false,
-        };
+        let attendance = Attendance::of_call(how.told);
         self.attend(&run, client, attendance).await
     }
 
-    /// Waits for a run, and puts its questions to whoever sits at the client.
+    /// Waits for a run, and puts its questions to whoever sits at the client, as long as somebody waits for the answer.
     pub(super) async fn attend(
         self: &Arc<Self>,
         run: &str,
         client: Arc<dyn Client>,
         how: Attendance,
     ) -> Result<Reply, Reply> {
+        tokio::select! {
+            reply = self.attended(run, &client, how) => reply,
+            () = client.cancelled() => Ok(Reply::text(self.goes_on(run))),
+        }
+    }
+
+    async fn attended(
+        self: &Arc<Self>,
+        run: &str,
+        client: &Arc<dyn Client>,
+        how: Attendance,
+    ) -> Result<Reply, Reply> {
         // Questions that this client has put, and nobody has answered.
         let mut put: Vec<Arc<str>> = Vec::new();
         loop {
             if let Some(standing) = self.drives.standing(run) {
-                let rest = self.rest(standing, &*client, how.until).await;
+                let rest = self.rest(standing, &**client, how.until).await;
                 if rest.is_none() {
                     return Ok(Reply::text(self.goes_on(run)));
                 }
@@ -187,10 +199,14 @@ impl PlanMode {
             let summary = self.planrun.run(run)?;
             let is_ended = RunState::find(&summary.state).is_some_and(RunState::is_ended);
             if is_ended {
+                self.pages.keep(run, |_| false);
                 let outcome = self.planrun.recorded(run)?.outcome().await?;
-                return Ok(told(&outcome, how));
+                return Ok(told(&outcome, how.told));
             }
-            let open = self.planrun.questions(run)?.questions().into_iter().next();
+            let open = self.planrun.questions(run)?.questions();
+            self.pages
+                .keep(run, |path| open.iter().any(|(asked, _)| **asked == *path));
+            let open = open.into_iter().next();
             let Some((path, question)) = open else {
                 if runtime_now() >= how.until {
                     return Ok(Reply::text(self.goes_on(run)));
@@ -203,17 +219,8 @@ impl PlanMode {
                 continue;
             };
             let question = PutQuestion::new(run, &path, Arc::new(question));
-            let is_new = !put.contains(&path);
-            match client.asks() {
-                Asks::Again if is_new => return Ok(Reply::Asks(Box::new(question))),
-                Asks::Now if is_new && self.pages.puts(run, &path) => {
-                    put.push(path);
-                    self.put(&question, &client, how.until).await;
-                }
-                _ if how.is_patient && runtime_now() < how.until => sleep(POLL_INTERVAL).await,
-                Asks::Now | Asks::Again | Asks::Never => {
-                    return Ok(self.unanswered(&question).await);
-                }
+            if let Some(reply) = self.put(question, client, how, &mut put).await {
+                return Ok(reply);
             }
         }
     }
@@ -239,15 +246,14 @@ impl PlanMode {
             return Ok(None);
         };
         let told = match &**rest {
-            Ok(outcome) if outcome.questions.is_empty() => Some(told(outcome, how)),
+            Ok(outcome) if outcome.questions.is_empty() => Some(told(outcome, how.told)),
             Ok(_) => None,
             Err(why) => return Err(Reply::Failed(format!("run {run}: {why}"))),
         };
         Ok(told)
     }
 
-    /// Waits until a run rests, and tells the client how far it has come; nothing where the time is over first, or nobody
-    /// waits any more.
+    /// Waits until a run rests, and tells the client how far it has come; nothing where the time is over first.
     async fn rest(
         &self,
         mut standing: tokio::sync::watch::Receiver<Standing>,
@@ -266,7 +272,6 @@ impl PlanMode {
             }
             tokio::select! {
                 () = sleep_until(until) => return None,
-                () = client.cancelled() => return None,
                 // Told again at least every ten seconds, so that nobody takes it for dead.
                 () = sleep(PROGRESS_INTERVAL) => {}
                 changed = standing.changed() => if changed.is_err() {
@@ -277,116 +282,6 @@ impl PlanMode {
                 },
             }
         }
-    }
-
-    /// Puts a question to whoever sits at a client, until the time is over; an answer that comes later is taken, too.
-    async fn put(
-        self: &Arc<Self>,
-        question: &PutQuestion,
-        client: &Arc<dyn Client>,
-        until: Instant,
-    ) {
-        let (mode, client, question) = (self.clone(), client.clone(), question.clone());
-        let asking = tokio::spawn(async move {
-            let said = client.ask(&question).await;
-            mode.pages.put_back(&question.run, &question.path);
-            if said.is_of_a_person() {
-                // One that is not taken leaves the question open.
-                let _ = mode.take(&question, said, &channel(&*client));
-            }
-        });
-        tokio::select! {
-            _ = asking => {}
-            () = sleep_until(until) => {}
-        }
-    }
-
-    /// Takes what somebody has said to a question, and lets the run go on.
-    pub(super) fn take(
-        &self,
-        question: &PutQuestion,
-        said: Said,
-        channel: &str,
-    ) -> Result<(), planrun_runs::runs::Error> {
-        let value = match said {
-            Said::Answer(value) => value,
-            Said::Declined(_) => match question.refusal() {
-                Some(refusal) => refusal,
-                // A form that nobody wants to fill in stays open.
-                None => return Ok(()),
-            },
-            Said::Nothing => return Ok(()),
-        };
-        let by = match &question.question.by {
-            Some(role) => format!("{role}:{channel}"),
-            None => channel.to_owned(),
-        };
-        let given = Given {
-            path: question.path.clone(),
-            value,
-            by: Some(by.as_str().into()),
-            note: None,
-        };
-        self.planrun
-            .answer(Addressee::Run(&question.run), &[given])?;
-        // Where another process drives it, that one hears of the answer.
-        let _ = self.drives.resume(&question.run);
-        Ok(())
-    }
-
-    /// Goes on with a call whose client has asked somebody; `said` reads what came of the question, which is put once more
-    /// where nothing came.
-    pub async fn answered(
-        self: &Arc<Self>,
-        call: Call<'_>,
-        (run, path): (&str, &str),
-        said: &(dyn Fn(&PutQuestion) -> Option<Said> + Sync),
-    ) -> Reply {
-        let client = call.client;
-        let own = definitions();
-        let is_tool = own.iter().all(|one| one.name != call.tool);
-        let max_tokens = call.arguments.get("max_tokens").and_then(Json::as_u64);
-        let attendance = Attendance {
-            until: runtime_now() + MAX_WAIT,
-            max_tokens: max_tokens
-                .and_then(|max| usize::try_from(max).ok())
-                .filter(|_| !is_tool),
-            is_tool,
-            is_patient: false,
-        };
-        let open = match self.planrun.questions(run) {
-            Ok(open) => open.questions().into_iter().find(|(own, _)| **own == *path),
-            Err(error) => return error.into(),
-        };
-        if let Some((path, question)) = open {
-            let question = PutQuestion::new(run, &path, Arc::new(question));
-            let Some(said) = said(&question) else {
-                return Reply::Asks(Box::new(question));
-            };
-            if !said.is_of_a_person() {
-                return self.unanswered(&question).await;
-            }
-            if let Err(error) = self.take(&question, said, &channel(&*client)) {
-                return Reply::Failed(format!(
-                    "The answer was not taken: {error}. `planrun runs cancel {run}` stops the run."
-                ));
-            }
-        }
-        let reply = self.attend(run, client, attendance).await;
-        reply.unwrap_or_else(|failed| failed)
-    }
-
-    /// What a model is told of a question that its client cannot put to anybody.
-    async fn unanswered(self: &Arc<Self>, question: &PutQuestion) -> Reply {
-        let run = &question.run;
-        let page = self.pages.of(question).await;
-        let page = page.map_or(String::new(), |address| format!(" at {address} or"));
-        Reply::text(format!(
-            "run {run} waits for the person, and goes on by itself after the answer. Tell the person to answer{page} with `{}`. \
-             Then runs(id: \"{run}\", wait_s: 45). The question:\n{}",
-            question.command(),
-            question.text
-        ))
     }
 
     /// What is told of a run for which the time of a call is too short.
@@ -405,21 +300,15 @@ impl PlanMode {
     }
 }
 
-/// By which way an answer came.
-fn channel(client: &dyn Client) -> String {
-    let name = client.name();
-    format!("elicitation:{}", cut(&visible_line(&name), CLIENT_BYTES))
-}
-
 /// What is told of a run that has ended, or waits for what no person answers.
-fn told(outcome: &Outcome, how: Attendance) -> Reply {
+fn told(outcome: &Outcome, told: Told) -> Reply {
     if outcome.state != RunState::Completed {
         return Reply::Failed(report::failure(outcome));
     }
-    if how.is_tool {
+    let Told::Report(max_tokens) = told else {
         return result_of_tool(outcome);
-    }
-    let (text, blocks) = report::success(outcome, how.max_tokens);
+    };
+    let (text, blocks) = report::success(outcome, max_tokens);
     let value = serde_json::from_str(&text).ok();
     Reply::Told {
         text,
@@ -435,7 +324,7 @@ fn result_of_tool(outcome: &Outcome) -> Reply {
     let shortened = report::shorten(&reply, Some(report::MAX_RESULT_TOKENS));
     if shortened.cuts.is_empty() {
         return Reply::Told {
-            text: reply.to_string(),
+            text: report::text(&reply),
             value: Some(reply),
             blocks,
         };

@@ -10,7 +10,7 @@ use planrun_runs::runs::{Error, RunFilter};
 use planrun_tools::host::runtime_now;
 
 use super::arguments::Arguments;
-use super::run::Attendance;
+use super::run::{Attendance, Told};
 use super::{MAX_WAIT, PlanMode, Reply};
 use crate::asking::Client;
 use crate::report;
@@ -39,8 +39,7 @@ impl PlanMode {
         let wait = Duration::from_secs(seconds.unwrap_or_default()).min(MAX_WAIT);
         let attendance = Attendance {
             until: runtime_now() + wait,
-            max_tokens: None,
-            is_tool: false,
+            told: Told::Report(None),
             is_patient: true,
         };
         self.attend(&run, client, attendance).await
@@ -86,14 +85,10 @@ impl PlanMode {
         let reply = reply.to_json();
         let part = report::at(&reply, path, from, None)
             .map_err(|place| Reply::Failed(place.to_string()))?;
-        let value = serde_json::to_value(part).unwrap_or_default();
-        let text = value.to_string();
-        let value = Some(value);
-        let blocks = Vec::new();
         Ok(Reply::Told {
-            text,
-            value,
-            blocks,
+            text: part.to_string(),
+            value: serde_json::to_value(part).ok(),
+            blocks: Vec::new(),
         })
     }
 }

@@ -30,8 +30,10 @@ impl PlanMode {
     /// The plan has errors, the name is taken or none for a plan, or the file cannot be written.
     pub fn keep(&self, name: &str, text: &str) -> Result<String, NotKept> {
         self.kept(name, text).map_err(|reply| match reply {
-            Reply::Failed(why) | Reply::Told { text: why, .. } => NotKept(why),
-            Reply::Asks(_) => NotKept("a question stands in its way".to_owned()),
+            Reply::Failed(why) | Reply::Unknown(why) | Reply::Told { text: why, .. } => {
+                NotKept(why)
+            }
+            Reply::Asks(..) => NotKept("a question stands in its way".to_owned()),
         })
     }
 
@@ -73,7 +75,7 @@ impl PlanMode {
             }
         }
         self.forget();
-        self.changed.send_modify(|count| *count += 1);
+        self.look();
         Ok(format!("{FOLDER}/{name}.{ENDING}"))
     }
 }

@@ -16,6 +16,8 @@ use crate::discovery::Index;
 pub(super) struct Snapshot {
     /// Every file and folder that was read, with its version; nothing where it was not there.
     read: Vec<(PathBuf, Option<u64>)>,
+    /// The files of saved plans before any was read: a folder may get one more without another time of change.
+    plans: Vec<PathBuf>,
     pub saved: SavedPlans,
     pub index: Index,
 }
@@ -33,21 +35,27 @@ impl Snapshot {
         let own = [Location::FILE, Lock::FILE].map(|name| folder.join(name));
         let plans = files(planrun);
         let paths = pins.files.into_keys().chain(pins.folders.into_keys());
-        let mut paths: Vec<PathBuf> = paths.chain(own).chain(plans).collect();
+        let mut paths: Vec<PathBuf> = paths.chain(own).chain(plans.clone()).collect();
         paths.sort();
         paths.dedup();
         // The versions first: what changes while it is read is read once more.
         let read = versions(&**planrun.host(), paths);
         let saved = SavedPlans::of(planrun);
         let index = Index::new(tools, saved.contracts().cloned());
-        Ok(Self { read, saved, index })
+        Ok(Self {
+            read,
+            plans,
+            saved,
+            index,
+        })
     }
 
     /// Whether the files are as they were.
-    pub(super) fn is_current(&self, host: &dyn Host) -> bool {
-        let is_same =
-            |(path, version): &(PathBuf, Option<u64>)| self::version(host, path) == *version;
-        self.read.iter().all(is_same)
+    pub(super) fn is_current(&self, planrun: &Planrun) -> bool {
+        let is_same = |(path, version): &(PathBuf, Option<u64>)| {
+            self::version(&**planrun.host(), path) == *version
+        };
+        self.read.iter().all(is_same) && files(planrun) == self.plans
     }
 }
 
@@ -61,4 +69,29 @@ fn versions(host: &dyn Host, paths: Vec<PathBuf>) -> Vec<(PathBuf, Option<u64>)>
 
 fn version(host: &dyn Host, path: &Path) -> Option<u64> {
     host.version(path).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use super::*;
+
+    #[test]
+    fn a_plan_that_comes_without_another_time_of_its_folder_is_seen() {
+        let place = tempfile::tempdir().unwrap();
+        let plans = place.path().join("plans");
+        fs::create_dir(&plans).unwrap();
+        let planrun = Planrun::open(place.path()).unwrap();
+        let changed_at = fs::metadata(&plans).unwrap().modified().unwrap();
+        let snapshot = Snapshot::of(&planrun).unwrap();
+        assert!(snapshot.is_current(&planrun));
+        fs::write(plans.join("see.plan"), "plan see() -> int { reply 1 }").unwrap();
+        File::open(&plans)
+            .unwrap()
+            .set_modified(changed_at)
+            .unwrap();
+        assert!(!snapshot.is_current(&planrun));
+        assert_eq!(Snapshot::of(&planrun).unwrap().saved.contracts().count(), 1);
+    }
 }

@@ -21,7 +21,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use planrun_tools::host::{Host, random_hex};
 use tokio::net::TcpListener;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 
 use crate::asking::{PutQuestion, Said};
 
@@ -55,11 +55,27 @@ pub struct Pages {
 
 #[derive(Default)]
 struct Open {
-    /// By their tokens, in the order in which they were asked.
-    questions: BTreeMap<u64, (String, PutQuestion)>,
+    /// In the order in which they were asked.
+    questions: BTreeMap<u64, Entry>,
     last: u64,
     /// What clients are asking just now, by runs and paths.
     put: BTreeSet<(String, Arc<str>)>,
+}
+
+/// A question that has an address.
+struct Entry {
+    token: String,
+    question: PutQuestion,
+    /// Whether somebody at a client has opened the page.
+    is_open: bool,
+    /// Goes with the address.
+    gone: watch::Sender<()>,
+}
+
+impl Entry {
+    fn is_of(&self, run: &str, path: &str) -> bool {
+        self.question.run == run && *self.question.path == *path
+    }
 }
 
 impl Pages {
@@ -87,21 +103,61 @@ impl Pages {
         let authority = self.authority.get_or_init(|| self.listen()).await;
         let authority = authority.as_ref()?;
         let mut open = self.open();
-        let is_same =
-            |known: &PutQuestion| known.run == question.run && known.path == question.path;
-        let known = open.questions.values().find(|(_, known)| is_same(known));
-        if let Some((token, _)) = known {
-            return Some(address(authority, token));
+        let mut known = open.questions.values();
+        if let Some(known) = known.find(|known| known.is_of(&question.run, &question.path)) {
+            return Some(address(authority, &known.token));
         }
         let token = random_hex(&*self.host, 2);
+        let entry = Entry {
+            token: token.clone(),
+            question: question.clone(),
+            is_open: false,
+            gone: watch::Sender::new(()),
+        };
         open.last += 1;
         let last = open.last;
-        open.questions
-            .insert(last, (token.clone(), question.clone()));
+        open.questions.insert(last, entry);
         if open.questions.len() > MAX_QUESTIONS {
             open.questions.pop_first();
         }
         Some(address(authority, &token))
+    }
+
+    /// Notes that somebody at a client has opened the page of a question.
+    pub(crate) fn opened(&self, run: &str, path: &str) {
+        let mut open = self.open();
+        let mut entries = open.questions.values_mut();
+        if let Some(entry) = entries.find(|entry| entry.is_of(run, path)) {
+            entry.is_open = true;
+        }
+    }
+
+    /// Comes back when the page of a question is gone.
+    pub(crate) async fn gone(&self, run: &str, path: &str) {
+        let gone = {
+            let open = self.open();
+            let mut entries = open.questions.values();
+            let entry = entries.find(|entry| entry.is_of(run, path));
+            entry.map(|entry| entry.gone.subscribe())
+        };
+        if let Some(mut gone) = gone {
+            // Nothing is ever sent: it fails when the sender goes.
+            let _ = gone.changed().await;
+        }
+    }
+
+    /// Whether somebody at a client has opened the page of a question.
+    pub(crate) fn is_open(&self, run: &str, path: &str) -> bool {
+        let open = self.open();
+        let mut entries = open.questions.values();
+        entries.any(|entry| entry.is_open && entry.is_of(run, path))
+    }
+
+    /// Takes the addresses of a run's questions that are not asked any more.
+    pub(crate) fn keep(&self, run: &str, is_asked: impl Fn(&str) -> bool) {
+        let mut open = self.open();
+        let is_kept = |entry: &Entry| entry.question.run != run || is_asked(&entry.question.path);
+        open.questions.retain(|_, entry| is_kept(entry));
     }
 
     fn open(&self) -> std::sync::MutexGuard<'_, Open> {
@@ -111,8 +167,8 @@ impl Pages {
     fn question(&self, token: &str) -> Option<PutQuestion> {
         let open = self.open();
         let mut questions = open.questions.values();
-        let found = questions.find(|(own, _)| own == token);
-        found.map(|(_, question)| question.clone())
+        let found = questions.find(|entry| entry.token == token);
+        found.map(|entry| entry.question.clone())
     }
 
     async fn listen(self: &Arc<Self>) -> Option<String> {
@@ -182,7 +238,7 @@ async fn answer(
         .and_then(|value| answers.take(&question, Said::Answer(value), "page"));
     match answered {
         Ok(()) => {
-            pages.open().questions.retain(|_, (own, _)| *own != token);
+            pages.keep(&question.run, |path| *path != *question.path);
             page(StatusCode::OK, &html::notice(html::TAKEN))
         }
         Err(why) => page(

@@ -32,7 +32,7 @@ impl Formatter for Visible {
 }
 
 /// The JSON of a value.
-pub(super) fn text(value: &impl Serialize) -> String {
+pub(crate) fn text(value: &impl Serialize) -> String {
     let mut bytes = Vec::new();
     // A vector takes everything, and what is written here has only texts as keys.
     let _ = value.serialize(&mut Serializer::with_formatter(&mut bytes, Visible));

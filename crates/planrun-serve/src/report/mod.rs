@@ -8,7 +8,8 @@ mod shorten;
 
 pub use blocks::{Block, separated};
 pub use findings::findings;
-pub use outcome::{failure, success};
+pub(crate) use json::text;
+pub use outcome::{facts, failure, success};
 pub use shorten::{Cut, NoSuchPlace, Part, Shortened, at, shorten};
 
 /// What a result has at most where nobody says otherwise, in tokens.

@@ -37,10 +37,28 @@ pub fn success(outcome: &Outcome, max_tokens: Option<usize>) -> (String, Vec<Blo
     (text(&fields), blocks)
 }
 
-/// The report of a run that has ended otherwise, in at most 300 tokens: where and why, what was done, what of it was taken
-/// back, what is in doubt, what stays, and how to go on.
+/// The report of a run that has ended otherwise, in at most 300 tokens: the facts, and how to go on.
 #[must_use]
 pub fn failure(outcome: &Outcome) -> String {
+    let (mut report, run) = (facts(outcome), &outcome.run);
+    let _ = match outcome.state {
+        RunState::Running | RunState::Paused => {
+            writeln!(report, "It goes on once it can: runs(id: \"{run}\") tells.")
+        }
+        RunState::Failed | RunState::Cancelled | RunState::Stalled | RunState::Completed => {
+            writeln!(
+                report,
+                "Correct the plan and run(plan, base: \"{run}\"): what stays is taken over and not done again."
+            )
+        }
+    };
+    report
+}
+
+/// Of a run that has ended otherwise: where and why, what was done, what of it was taken back, what is in doubt, and what
+/// stays.
+#[must_use]
+pub fn facts(outcome: &Outcome) -> String {
     let CallSummary {
         reads,
         effects,
@@ -70,17 +88,6 @@ pub fn failure(outcome: &Outcome) -> String {
             "First look whether what is unknown has happened: nothing repeats it by itself.\n",
         );
     }
-    let _ = match outcome.state {
-        RunState::Running | RunState::Paused => {
-            writeln!(report, "It goes on once it can: runs(id: \"{run}\") tells.")
-        }
-        RunState::Failed | RunState::Cancelled | RunState::Stalled | RunState::Completed => {
-            writeln!(
-                report,
-                "Correct the plan and run(plan, base: \"{run}\"): what stays is taken over and not done again."
-            )
-        }
-    };
     report
 }
 

@@ -13,8 +13,8 @@ use super::shown;
 use crate::tools::app::Findings;
 use crate::tools::app::section::Section;
 use crate::tools::app::variables::{Filled, variable_name};
-use crate::tools::app::yaml::Node;
 use crate::tools::openapi::{Access, Api, KeyScheme, MAX_DOCUMENT_BYTES, Operation, read_api};
+use planrun_lang::yaml::Node;
 
 /// The operations of a document, where they are called, and as whom.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tools::app::section::Section;
 use crate::tools::app::variables::{Filled, not_listed, variable_name};
-use crate::tools::app::yaml::{Entry, Node};
+use planrun_lang::yaml::{Entry, Node};
 
 /// The key that names the model which is asked where nobody says another one.
 const DEFAULT: &str = "default";

@@ -13,8 +13,8 @@ use super::servers::{ServerReader, command_of};
 use crate::tools::app::section::Section;
 use crate::tools::app::tool::{CONTRACT_KEYS, Shared, arguments, contract};
 use crate::tools::app::variables::Filled;
-use crate::tools::app::yaml::Node;
 use crate::tools::process::{Bounds, Input, Output, Program, ProgramTool, Surroundings, Word};
+use planrun_lang::yaml::Node;
 
 const KEYS: [&str; 7] = [
     "command", "env", "cwd", "input", "output", "limits", "tools",

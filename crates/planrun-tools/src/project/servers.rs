@@ -17,10 +17,10 @@ use crate::tools::BUILT_IN;
 use crate::tools::a2a::AgentAddress;
 use crate::tools::app::section::Section;
 use crate::tools::app::variables::{self, Filled, not_listed};
-use crate::tools::app::yaml::{self, Entry, Node};
 use crate::tools::app::{App, Findings};
 use crate::tools::mcp::{McpAddress, OAuth};
 use crate::tools::process::{Program, Surroundings};
+use planrun_lang::yaml::{self, Entry, Node};
 
 /// The kinds of tools that a name in `tools` can have.
 const KINDS: [&str; 4] = ["mcp", "openapi", "a2a", "process"];

@@ -17,7 +17,7 @@ use super::servers::{Listed, ServerReader};
 use crate::host::Host;
 use crate::tools::app::section::Section;
 use crate::tools::app::variables;
-use crate::tools::app::yaml::{self, Content, Node};
+use planrun_lang::yaml::{self, Content, Node};
 
 /// The keys of the file.
 const KEYS: [&str; 14] = [

@@ -8,7 +8,7 @@ use std::time::Duration;
 use planrun_lang::permission::Permissions;
 use planrun_lang::secrets::Redactor;
 use planrun_lang::sema::Tools;
-use planrun_lang::types::{Observed, Signature, Type, from_schema};
+use planrun_lang::types::{CallKind, Observed, Signature, Type, from_schema};
 use tokio::task::JoinSet;
 
 use super::app::{App, AppTool, AppTransport};
@@ -60,6 +60,9 @@ pub struct Catalog {
 pub trait Prompts: Send + Sync {
     /// Answers `infer`.
     fn model(&self) -> Arc<dyn Transport>;
+
+    /// Why a prompt for this model, or for the project's own, would have no answer, as far as the project itself tells.
+    fn refusal(&self, model: Option<&str>) -> Option<String>;
 
     /// Answers `ask`: a model that chooses among these tools, and knows what they are for.
     fn agent(&self, context: Option<&Arc<str>>, tools: Vec<Tool>) -> Arc<dyn Transport>;
@@ -325,6 +328,25 @@ impl Catalog {
         Some(self.prompts.as_ref()?.model())
     }
 
+    /// Why a prompt would have no answer, as far as the project itself tells; nothing for what is no prompt.
+    #[must_use]
+    pub fn refuses_prompt(&self, called: &Signature, model: Option<&str>) -> Option<String> {
+        let prompts = || self.prompts.as_ref()?.refusal(model);
+        match called.kind {
+            CallKind::Tool | CallKind::Skill => None,
+            CallKind::Model => prompts(),
+            CallKind::Agent => match self.server(&called.namespace) {
+                Some(server) if server.clone().agent().is_some() => None,
+                _ => prompts(),
+            },
+        }
+    }
+
+    fn server(&self, name: &str) -> Option<&Arc<dyn Server>> {
+        let mut servers = self.servers.iter().map(|(server, _)| server);
+        servers.find(|server| **server.name() == *name)
+    }
+
     /// What answers `ask` for this namespace: the agent itself where it is one, else a model with those of its tools that
     /// `held` gives.
     pub fn agent(
@@ -332,9 +354,8 @@ impl Catalog {
         namespace: &str,
         held: impl FnMut(&Tool) -> Option<Tool>,
     ) -> Option<Arc<dyn Transport>> {
-        let mut servers = self.servers.iter();
-        let server = servers.find(|(server, _)| **server.name() == *namespace);
-        if let Some(agent) = server.and_then(|(server, _)| server.clone().agent()) {
+        let server = self.server(namespace);
+        if let Some(agent) = server.and_then(|server| server.clone().agent()) {
             return Some(self.credentials.guard(agent));
         }
         let tools = self.namespaces.get(namespace)?.values();

@@ -1,4 +1,4 @@
-//! Over lists, maps and whole values: `size`, `sum`, `entries`, `json`.
+//! Over lists, maps and whole values: `size`, `sum`, `entries`, `merge`, `json`.
 
 use super::super::Failure;
 use super::super::function::{Example, Form, Function, Overload, Shape};
@@ -18,6 +18,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function!(Global "entries", [({String: T}) -> [(Entry T)]],
         "The entries of a map as a list of `{ key, value }`, sorted by key.",
         ["entries({'b': 2, 'a': 1})[0]" => r#"{"key":"a","value":1}"#], entries),
+    function!(Global "merge", [({String: Any}, {String: Any}) -> {String: Any}],
+        "The entries of two maps; where both have a key, the second one's value.",
+        ["merge({'a': 1, 'b': 2}, {'b': 3})" => r#"{"a":1,"b":3}"#], merge),
     function!(Global "json", [(Any) -> String], "The compact JSON text of any value.",
         ["json({a: [1, null]})" => r#""{\"a\":[1,null]}""#], json; walks),
 ];
@@ -66,6 +69,17 @@ fn entries(arguments: &[Value]) -> Result<Value, Failure> {
         ]))
     };
     Ok(Value::list(pairs.into_iter().map(entry)))
+}
+
+fn merge(arguments: &[Value]) -> Result<Value, Failure> {
+    let [Value::Map(first), Value::Map(second)] = arguments else {
+        return Err(Failure::no_overload("merge", arguments));
+    };
+    let entries = first.iter().chain(second.iter());
+    let merged: Map = entries
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    Ok(Value::from(merged))
 }
 
 fn json(arguments: &[Value]) -> Result<Value, Failure> {

@@ -147,7 +147,7 @@ pub static EXPRESSIONS: &[Phrase] = phrases! {
     Certain("m[k] ?? d"): "m.get(k, d)";
     Certain("k in m"):
         "m.has(k)", "m.contains(k)", "m.containsKey(k)", "m.has_key(k)", "m.hasOwnProperty(k)";
-    Told("", FIELDS): "m.merge(x)", "m.update(x)", "merge(m)", "Object.assign(m)", "dict(m)";
+    Told("", FIELDS): "m.merge(x)", "m.update(x)", "Object.assign(m)", "dict(m)";
     Told("", "values never change, so no copy is needed: use the value itself"):
         "copy(x)", "deepcopy(x)";
     // What is there, and of which type.

@@ -9,7 +9,7 @@ use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::Sent;
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::types::ErrorClass;
-use planrun_tools::tools::app::yaml::{self, Content, Node};
+use planrun_lang::yaml::{self, Content, Node};
 use serde_json::Value as Json;
 
 use super::RecordingError;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use planrun_lang::call::CallError;
-use planrun_tools::tools::app::yaml;
+use planrun_lang::yaml;
 use serde_json::Value as Json;
 
 use super::kept::{Entry, Recorded, Recording, VERSION};

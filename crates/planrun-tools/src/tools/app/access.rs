@@ -11,8 +11,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::section::Section;
 use super::variables::Filled;
-use super::yaml::Node;
 use crate::tools::credential::in_address;
+use planrun_lang::yaml::Node;
 
 /// Headers that belong to the call or to the connection.
 const OWN: [&str; 8] = [

@@ -11,10 +11,10 @@ use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
 use super::section::Section;
 use super::tool::{self, Shared};
 use super::variables::{self, Filled, not_listed};
-use super::yaml::{self, Content};
 use super::{App, AppTool, access};
 use crate::host::Host;
 use crate::tools::BUILT_IN;
+use planrun_lang::yaml::{self, Content};
 
 const KEYS: [&str; 5] = ["name", "display_name", "system_context", "headers", "tools"];
 /// What app files are called.

@@ -8,7 +8,6 @@ pub mod section;
 pub(crate) mod tool;
 mod transport;
 pub(crate) mod variables;
-pub mod yaml;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -11,11 +11,11 @@ use reqwest::{Method, Url};
 use serde_json::{Map, Value as Json};
 
 use super::section::Section;
-use super::yaml::{Content as NodeContent, Node};
 use super::{Reason, access};
 use crate::contract::Arguments;
 use crate::tools::http::parameter::{Written, scalar};
 use crate::tools::http::{Content, HttpRequest, HttpResponse, failure, path, percent, told, value};
+use planrun_lang::yaml::{Content as NodeContent, Node};
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
 const REQUEST: [&str; 5] = ["method", "path", "query", "headers", "body"];

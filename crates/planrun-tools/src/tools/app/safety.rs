@@ -6,7 +6,7 @@ use planrun_lang::diag::Diagnostic;
 use serde_json::Value as Json;
 
 use super::section::Section;
-use super::yaml::Content;
+use planrun_lang::yaml::Content;
 
 /// How deep secrets are looked for in a schema; nobody hides one deeper.
 const MAX_DEPTH: usize = 16;

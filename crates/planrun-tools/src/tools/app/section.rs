@@ -7,7 +7,7 @@ use planrun_lang::source::Span;
 use planrun_lang::value::{duration_text, parse_duration};
 use serde_json::Number;
 
-use super::yaml::{Content, Entry, Node};
+use planrun_lang::yaml::{Content, Entry, Node};
 
 /// A mapping that is being read.
 pub struct Section<'a> {

@@ -14,9 +14,9 @@ use planrun_lang::value::parse_duration;
 use serde_json::Value as Json;
 
 use super::section::Section;
-use super::yaml::Node;
 use super::{AppTool, Reason, rest, safety};
 use crate::contract::Arguments;
+use planrun_lang::yaml::Node;
 
 /// The keys of a tool beside [`CONTRACT_KEYS`].
 const OWN_KEYS: [&str; 5] = ["endpoint", "request", "response", "usage", "mock"];

@@ -7,8 +7,8 @@ use planrun_lang::diag::{Diagnostic, Severity};
 
 use crate::host::Host;
 
-use super::yaml::Node;
 use planrun_lang::source::Span;
+use planrun_lang::yaml::Node;
 
 /// A variable of the environment in a text.
 pub(crate) struct Filled {

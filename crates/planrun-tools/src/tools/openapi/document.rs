@@ -8,8 +8,8 @@ use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::source::{SourceFile, Span};
 use serde_json::Value as Json;
 
-use crate::tools::app::yaml::{self, Content, Node, YamlError};
 use crate::tools::http::percent;
+use planrun_lang::yaml::{self, Content, Node, YamlError};
 
 /// A chain of references longer than this leads nowhere.
 const MAX_REFERENCES: usize = 32;

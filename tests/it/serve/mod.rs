@@ -1,5 +1,10 @@
 //! Plan mode as a client of the protocol has it: over streams, with a person who answers or does not.
 
+mod asking;
+mod changes;
+mod ends;
+mod language;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,7 +17,7 @@ use planrun_serve::mcp::Server;
 use planrun_serve::mode::PlanMode;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
 const TIDY: &str = r#"
 use desk
@@ -94,7 +99,7 @@ impl Desk {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let server = Server::new(self.mode.clone());
         tokio::spawn(server.serve_over(tokio::io::split(theirs)));
-        Peer::new(ours, revision, person).await
+        Peer::new(tokio::io::split(ours), revision, person).await
     }
 }
 
@@ -104,6 +109,12 @@ enum Person {
     Nobody,
     /// What is said to each question, after so long.
     Says(VecDeque<(Json, Duration)>),
+    /// The same, at a client that opens pages; whether it shows forms, too. What is sent to a page that is opened, if anything.
+    Opens {
+        says: VecDeque<(Json, Duration)>,
+        shows_forms: bool,
+        sends: &'static str,
+    },
 }
 
 impl Person {
@@ -119,26 +130,32 @@ impl Person {
 
 /// A client that speaks the protocol by itself.
 struct Peer {
-    reader: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
-    writer: WriteHalf<DuplexStream>,
+    reader: tokio::io::Lines<BufReader<Box<dyn AsyncRead + Send + Unpin>>>,
+    writer: Box<dyn AsyncWrite + Send + Unpin>,
     revision: &'static str,
     person: Person,
     last: u64,
-    /// What it was asked, and what it was notified of.
+    /// What it was asked, and the whole of that; and what it was notified of.
     asked: Vec<String>,
+    questions: Vec<Json>,
     notified: Vec<Json>,
 }
 
 impl Peer {
-    async fn new(stream: DuplexStream, revision: &'static str, person: Person) -> Self {
-        let (reader, writer) = tokio::io::split(stream);
+    async fn new<R, W>((reader, writer): (R, W), revision: &'static str, person: Person) -> Self
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let reader: Box<dyn AsyncRead + Send + Unpin> = Box::new(reader);
         let mut peer = Self {
             reader: BufReader::new(reader).lines(),
-            writer,
+            writer: Box::new(writer),
             revision,
             person,
             last: 0,
             asked: Vec::new(),
+            questions: Vec::new(),
             notified: Vec::new(),
         };
         if !peer.is_stateless() {
@@ -163,6 +180,10 @@ impl Peer {
         match self.person {
             Person::Nobody => json!({}),
             Person::Says(_) => json!({ "elicitation": { "form": {} } }),
+            Person::Opens {
+                shows_forms: true, ..
+            } => json!({ "elicitation": { "form": {}, "url": {} } }),
+            Person::Opens { .. } => json!({ "elicitation": { "url": {} } }),
         }
     }
 
@@ -171,8 +192,8 @@ impl Peer {
         self.writer.write_all(line.as_bytes()).await.unwrap();
     }
 
-    /// The result of a request. Questions of the server are answered meanwhile.
-    async fn request(&mut self, method: &str, mut params: Json) -> Json {
+    /// Sends a request, and gives its id.
+    async fn begin(&mut self, method: &str, mut params: Json) -> u64 {
         self.last += 1;
         let id = self.last;
         let mut meta = json!({ "progressToken": id });
@@ -185,35 +206,76 @@ impl Peer {
         params["_meta"] = meta;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
             .await;
+        id
+    }
+
+    /// The next answer to a request, or the next notification. Questions of the server are answered meanwhile.
+    async fn next(&mut self) -> Json {
         loop {
-            let line = self
-                .reader
-                .next_line()
-                .await
-                .unwrap()
-                .expect("the server is there");
-            let message: Json = serde_json::from_str(&line).unwrap();
-            if message["method"] == "elicitation/create" {
-                let answer = self.answer(&message["params"]).await;
-                let reply = json!({ "jsonrpc": "2.0", "id": message["id"], "result": answer });
-                self.send(&reply).await;
-            } else if message["method"].is_string() {
+            let line = self.reader.next_line().await.unwrap();
+            let message: Json = serde_json::from_str(&line.expect("the server is there")).unwrap();
+            if message["method"] != "elicitation/create" {
+                return message;
+            }
+            let answer = self.answer(&message["params"]).await;
+            let reply = json!({ "jsonrpc": "2.0", "id": message["id"], "result": answer });
+            self.send(&reply).await;
+        }
+    }
+
+    /// What a request is answered with: a result or an error.
+    async fn answer_to(&mut self, method: &str, params: Json) -> Json {
+        let id = self.begin(method, params).await;
+        loop {
+            let message = self.next().await;
+            if message["method"].is_string() {
                 self.notified.push(message);
             } else if message["id"] == id {
-                assert!(message["error"].is_null(), "{message}");
-                return message["result"].clone();
+                return message;
             }
+        }
+    }
+
+    /// The result of a request.
+    async fn request(&mut self, method: &str, params: Json) -> Json {
+        let answer = self.answer_to(method, params).await;
+        assert!(answer["error"].is_null(), "{answer}");
+        answer["result"].clone()
+    }
+
+    /// Waits for a notification, unless it has come already, and gives its parameters.
+    async fn notification(&mut self, method: &str) -> Json {
+        loop {
+            let of = |one: &Json| one["method"] == method;
+            if let Some(index) = self.notified.iter().position(of) {
+                return self.notified.remove(index)["params"].clone();
+            }
+            let message = self.next().await;
+            self.notified.push(message);
         }
     }
 
     async fn answer(&mut self, question: &Json) -> Json {
         self.asked
             .push(question["message"].as_str().unwrap().to_owned());
-        let Person::Says(answers) = &mut self.person else {
+        self.questions.push(question.clone());
+        let (Person::Says(says) | Person::Opens { says, .. }) = &mut self.person else {
             panic!("nobody can be asked");
         };
-        let (answer, after) = answers.pop_front().expect("a question too many");
+        let (answer, after) = says.pop_front().expect("a question too many");
         tokio::time::sleep(after).await;
+        if let (Person::Opens { sends, .. }, Some(page)) = (&self.person, question["url"].as_str())
+            && answer["action"] == "accept"
+            && !sends.is_empty()
+        {
+            // Somebody reads the page first, while the server waits.
+            let (page, sends) = (page.to_owned(), *sends);
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                let sent = browser().post(page).body(sends).send().await.unwrap();
+                assert_eq!(sent.status(), 200);
+            });
+        }
         answer
     }
 
@@ -240,6 +302,18 @@ impl Peer {
         let text = result["content"][0]["text"].as_str().unwrap().to_owned();
         (text, result["isError"] == true)
     }
+}
+
+/// What a person opens pages with.
+fn browser() -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
+/// The address of a page in what a model is told.
+fn page_of(told: &str) -> String {
+    let (_, page) = told.split_once(" at ").unwrap();
+    page.split(' ').next().unwrap().to_owned()
 }
 
 const REVISIONS: [&str; 3] = ["2025-06-18", "2025-11-25", "2026-07-28"];
@@ -327,14 +401,7 @@ async fn a_no_of_nobody_and_no_client_that_asks_lead_to_the_page_and_the_termina
         let mut client = desk.client(revision, person).await;
         let (told, is_error) = client.told("run", json!({ "plan": TIDY })).await;
         assert!(!is_error && told.contains("waits for the person"), "{told}");
-        let page = told
-            .split_once(" at ")
-            .unwrap()
-            .1
-            .split(' ')
-            .next()
-            .unwrap()
-            .to_owned();
+        let page = page_of(&told);
         let run = told.split(' ').nth(1).unwrap().to_owned();
         assert!(
             told.contains(&format!(
@@ -345,8 +412,7 @@ async fn a_no_of_nobody_and_no_client_that_asks_lead_to_the_page_and_the_termina
         assert!(desk.log().is_empty());
 
         // A person opens the page, reads the plan and agrees.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let browser = reqwest::Client::builder().no_proxy().build().unwrap();
+        let browser = browser();
         let shown = browser
             .get(&page)
             .send()
@@ -443,11 +509,9 @@ async fn a_saved_plan_is_a_tool() {
         ]
     );
     assert_eq!(tools[6]["annotations"]["readOnlyHint"], true);
-    let told = client
-        .notified
-        .iter()
-        .any(|one| one["method"] == "notifications/tools/list_changed");
-    assert!(told, "{:?}", client.notified);
+    client
+        .notification("notifications/tools/list_changed")
+        .await;
     assert_eq!(
         client.told("see_open", json!({})).await,
         ("3".to_owned(), false)
@@ -462,6 +526,14 @@ async fn a_saved_plan_is_a_tool() {
     assert!(
         is_error && told.contains(r#"step r = desk.close(id: \"t1\") reply r"#),
         "{told}"
+    );
+    let call = json!({ "name": "serach", "arguments": {} });
+    let refused = client.answer_to("tools/call", call).await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let why = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        why.contains("no tool `serach`. Was `search` meant?"),
+        "{why}"
     );
 }
 
@@ -478,20 +550,13 @@ async fn what_a_client_carries_is_of_one_question_one_tool_and_one_answer() {
     for (tool, state) in [("read", state.clone()), ("run", format!("{state}x"))] {
         again["name"] = tool.into();
         again["requestState"] = state.into();
-        client.last += 1;
-        let (id, mut params) = (client.last, again.clone());
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "tester", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
-        });
-        client
-            .send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }))
-            .await;
-        let line = client.reader.next_line().await.unwrap().unwrap();
+        let refused = client.answer_to("tools/call", again.clone()).await;
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
         assert!(
-            line.contains("-32602") && line.contains("requestState"),
-            "{line}"
+            refused["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("requestState")
         );
     }
     assert!(desk.log().is_empty());
@@ -541,4 +606,29 @@ async fn runs_tells_of_runs_and_gives_the_parts_of_a_reply() {
     );
     let (told, is_error) = client.told("runs", json!({ "id": "nothing" })).await;
     assert!(is_error, "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn characters_that_nobody_sees_are_escapes_in_texts_and_themselves_in_values() {
+    const ECHO: &str = "plan echo(t: string) -> { t: string } { reply { t: t } }";
+    let desk = Desk::new();
+    let mut client = desk.client("2025-11-25", Person::Nobody).await;
+    let given = json!({ "t": "a\u{202e}b" });
+    let read = json!({ "plan": ECHO, "inputs": given });
+    let done = client.call("read", read).await;
+    let run = done["structuredContent"]["run"].as_str().unwrap();
+    let part = json!({ "id": run, "path": "/t" });
+    let part = client.call("runs", part).await;
+    let save = json!({ "name": "echo", "plan": ECHO });
+    client.call("save", save).await;
+    let own = client.call("echo", given.clone()).await;
+    for (told, value) in [
+        (&done, &done["structuredContent"]["reply"]["t"]),
+        (&part, &part["structuredContent"]["value"]),
+        (&own, &own["structuredContent"]["t"]),
+    ] {
+        let text = told["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(r#""a\u202eb""#), "{text}");
+        assert_eq!(value, &given["t"]);
+    }
 }

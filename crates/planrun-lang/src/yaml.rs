@@ -1,6 +1,6 @@
 //! YAML and JSON files as trees that remember where each part stands. The one place that reads YAML.
 
-use planrun_lang::source::Span;
+use crate::source::Span;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value as Json};
 use serde_yaml::{Location, Spanned};
@@ -339,7 +339,7 @@ mod tests {
             ("a: b: c\n", 1),
         ] {
             let error = parse(text).unwrap_err();
-            let source = planrun_lang::source::SourceFile::new("x", text);
+            let source = crate::source::SourceFile::new("x", text);
             assert!(
                 source.position(error.span.start).line >= line,
                 "{text:?}: {error:?}"

@@ -1,0 +1,475 @@
+//! Listeners: what sets them off, what they call, and what they set.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planrun_lang::diag::closest;
+use planrun_lang::syntax::ast::{
+    ArmBody, BinaryOp, ClauseKind, Expr, Statement, StatementKind, StepBody,
+};
+use planrun_lang::types::Signature;
+use planrun_lang::yaml::Node;
+
+use super::output::Given;
+use super::{Board, keys};
+use crate::draft::excerpt;
+use crate::tree;
+
+/// How often a listener may fire that sets itself off again.
+const MAX_FIRINGS: i64 = 100;
+
+/// One listener of the document.
+pub struct Listener<'d> {
+    pub id: String,
+    pub node: &'d Node,
+    triggers: Vec<String>,
+}
+
+/// What a listener does before it sets anything.
+enum Action {
+    /// A call of a tool.
+    Call(Expr),
+    /// Nothing but what it sets; whether that is the output of a success.
+    Nothing(bool),
+    /// Something that could not be carried.
+    Lost(Expr),
+}
+
+impl Board<'_, '_> {
+    pub fn read_listener<'d>(&mut self, node: &'d Node) -> Option<Listener<'d>> {
+        keys::unknown(node, &keys::LISTENER, "a listener", self.draft);
+        let Some(id) = node.get("listener_id").and_then(|id| self.id(id)) else {
+            self.draft
+                .lost(node.span, "a listener", "listener_id is required");
+            return None;
+        };
+        let mut triggers = Vec::new();
+        if let Some(trigger) = node.get("trigger_task_id") {
+            for item in trigger.items().unwrap_or(std::slice::from_ref(trigger)) {
+                let written = self.id(item).unwrap_or_default();
+                let ids = written
+                    .split(',')
+                    .map(|id| (id.trim().to_owned(), item.span));
+                triggers.extend(ids);
+            }
+        }
+        let mut known = Vec::new();
+        for (id, span) in triggers {
+            match self.tasks.get_mut(&id) {
+                Some(task) => {
+                    task.is_heard = true;
+                    known.push(id);
+                }
+                None => self.unknown_task(&id, span),
+            }
+        }
+        Some(Listener {
+            id,
+            node,
+            triggers: known,
+        })
+    }
+
+    /// Notes what the outputs of a listener give to tasks.
+    pub fn note_outputs(&mut self, listener: &Listener<'_>) {
+        for field in ["success_output", "failure_output"] {
+            if let Some(node) = listener
+                .node
+                .get(field)
+                .filter(|node| node.entries().is_some())
+            {
+                self.note_output(node);
+            }
+        }
+    }
+
+    pub fn listener(&mut self, listener: &Listener<'_>) -> Option<Statement> {
+        let node = listener.node;
+        let what = format!("listener `{}`", excerpt(&listener.id));
+        let Some((on, again)) = self.triggered(listener) else {
+            self.draft.lost(node.span, what, "nothing can set it off");
+            return None;
+        };
+        let name = self.draft.name(&listener.id);
+        let mut body = Vec::new();
+        let action = self.action(listener, &what);
+        self.done_by(listener, action, &mut body);
+        if body.is_empty() {
+            self.draft
+                .lost(node.span, what, "does nothing and sets nothing");
+            return None;
+        }
+        self.draft.carried(node.span, &*what, format!("`{name}`"));
+        if again {
+            let why = format!("sets itself off again, and may do so {MAX_FIRINGS} times");
+            self.draft.changed(node.span, &*what, why);
+        }
+        if node
+            .get("priority")
+            .and_then(Node::scalar)
+            .is_some_and(|priority| priority != "0")
+        {
+            let why = "is not carried on: listeners that one event sets off run at the same time";
+            self.draft
+                .changed(node.span, format!("the priority of {what}"), why);
+        }
+        let prompt = node
+            .get("action_prompt")
+            .and_then(Node::text)
+            .map(crate::draft::one_line);
+        let mut statement = tree::statement(StatementKind::Listener {
+            name: tree::name(&name),
+            on: Box::new(on),
+            payload: None,
+            binding: None,
+            when: None,
+            max: again.then(|| Box::new(tree::int(MAX_FIRINGS))),
+            body: tree::block(body),
+        });
+        statement.doc = prompt.filter(|prompt| !prompt.is_empty()).map(Into::into);
+        Some(statement)
+    }
+
+    /// What sets a listener off, and whether it sets itself off again.
+    fn triggered(&mut self, listener: &Listener<'_>) -> Option<(Expr, bool)> {
+        let node = listener.node;
+        let written = node.get("trigger_status").or(node.get("trigger_condition"));
+        let (text, span) = written
+            .and_then(|node| Some((node.scalar()?, node.span)))
+            .unwrap_or_else(|| ("Done".to_owned(), node.span));
+        let mut condition = self.condition(&text, &listener.triggers, span)?;
+        let is_any = text.trim().eq_ignore_ascii_case("any");
+        let guard = node
+            .get("action_condition")
+            .and_then(|node| Some((node.scalar()?, node.span)));
+        if let Some((guard, span)) =
+            guard.filter(|(guard, _)| !matches!(guard.trim(), "" | "true" | "True" | "execute"))
+        {
+            let inner = self.condition(&guard, &listener.triggers, span)?;
+            let why = "is a part of what sets the listener off; there it was read and never asked";
+            self.draft.changed(span, "`action_condition`", why);
+            // Whatever a condition names sets the listener off, so `Any` says nothing more.
+            condition.on = if is_any {
+                inner.on
+            } else {
+                tree::binary(condition.on, BinaryOp::And, inner.on)
+            };
+            if is_any {
+                condition.names.clear();
+            }
+            condition.names.extend(inner.names);
+        }
+        if condition.names.iter().any(|(_, status)| status.is_none()) {
+            let why = "may hold at the beginning of a run as well, which is an event of every task";
+            let what = format!("the condition of listener `{}`", excerpt(&listener.id));
+            self.draft.changed(span, what, why);
+        }
+        for (id, status) in &condition.names {
+            if let Some(task) = self.tasks.get_mut(id) {
+                task.is_heard = true;
+                task.statuses.extend(*status);
+            }
+            if !listener.triggers.contains(id) {
+                let what = format!(
+                    "task `{}` in the condition of listener `{}`",
+                    excerpt(id),
+                    excerpt(&listener.id)
+                );
+                let why =
+                    "sets the listener off as well, since every task that a condition names does";
+                self.draft.changed(span, what, why);
+            }
+        }
+        let outputs = ["success_output", "failure_output"]
+            .into_iter()
+            .filter_map(|field| node.get(field));
+        let sets: BTreeSet<_> = outputs.filter_map(|output| self.target(output)).collect();
+        let again = condition.names.iter().any(|(id, status)| {
+            sets.iter()
+                .any(|(target, set)| target == id && status.is_none_or(|status| status == *set))
+        });
+        Some((condition.on, again))
+    }
+
+    fn done_by(&mut self, listener: &Listener<'_>, action: Action, body: &mut Vec<Statement>) {
+        let output = |field: &str| {
+            listener
+                .node
+                .get(field)
+                .filter(|node| node.entries().is_some())
+        };
+        let (success, failure) = (output("success_output"), output("failure_output"));
+        match action {
+            Action::Lost(hole) => {
+                // What follows would be built on nothing.
+                body.push(tree::fail("tool.not_carried", hole));
+            }
+            Action::Nothing(succeeds) => {
+                let output = if succeeds { success } else { failure };
+                body.extend(output.and_then(|node| self.output(node, &Given::Nothing)));
+            }
+            Action::Call(call) => {
+                let name = self.draft.name(&format!("{}_result", listener.id));
+                let clauses = vec![retry()];
+                let Some(failure) = failure else {
+                    body.push(tree::step(&name, StepBody::Call(call), clauses));
+                    let given = Given::Step(tree::variable(&name));
+                    body.extend(success.and_then(|node| self.output(node, &given)));
+                    return;
+                };
+                self.caught(&name, call, clauses, (success, failure), body);
+            }
+        }
+    }
+
+    /// A call whose failure sets something as well.
+    fn caught(
+        &mut self,
+        name: &str,
+        call: Expr,
+        clauses: Vec<ClauseKind>,
+        (success, failure): (Option<&Node>, &Node),
+        body: &mut Vec<Statement>,
+    ) {
+        let inner = self.draft.name(&format!("{name}_call"));
+        let error = self.draft.name("e");
+        let told = |ok: bool, value: Expr| {
+            tree::object(vec![
+                ("ok".to_owned(), tree::boolean(ok)),
+                ("value".to_owned(), value),
+            ])
+        };
+        let message = tree::field(tree::variable(&error), "message");
+        let arm = tree::recover(&[], Some(&error), ArmBody::Expr(told(false, message)));
+        let steps = vec![
+            tree::step(&inner, StepBody::Call(call), clauses),
+            tree::yields(told(true, tree::variable(&inner))),
+        ];
+        body.push(tree::step(
+            name,
+            StepBody::Do(tree::block(steps)),
+            vec![arm],
+        ));
+        let value = tree::field(tree::variable(name), "value");
+        let well = success.and_then(|node| self.output(node, &Given::Step(value.clone())));
+        let badly = self.output(failure, &Given::Error(value));
+        let ok = tree::field(tree::variable(name), "ok");
+        let arms = vec![(ok, tree::block(well.into_iter().collect()))];
+        let otherwise = Some(tree::block(badly.into_iter().collect()));
+        body.push(tree::statement(StatementKind::If { arms, otherwise }));
+    }
+
+    fn action(&mut self, listener: &Listener<'_>, what: &str) -> Action {
+        let node = listener.node;
+        let kind = node
+            .get("listener_type")
+            .or(node.get("action_type"))
+            .and_then(Node::scalar);
+        match kind.as_deref().unwrap_or("agent") {
+            "agent" => self.agent(listener, what),
+            "code" => self.code(listener, what),
+            other => {
+                let near = closest(other, ["agent", "code"])
+                    .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                let why = format!("`{}` is no kind of listener{near}", excerpt(other));
+                Action::Lost(self.draft.hole(node.span, what, why))
+            }
+        }
+    }
+
+    /// Code is not carried; where it only says that all is well, or is not, the outputs say all of it.
+    fn code(&mut self, listener: &Listener<'_>, what: &str) -> Action {
+        let node = listener.node;
+        let config = node
+            .get("action_config")
+            .and_then(|config| config.get("code"));
+        let misnamed = node.get("code");
+        let Some(code) = node.get("code_snippet").or(config).or(misnamed) else {
+            let why = "a listener of code has none, under `code_snippet`";
+            return Action::Lost(self.draft.hole(node.span, what, why));
+        };
+        let lines = code.text().unwrap_or_default().lines().map(str::trim);
+        let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let (first, more) = (lines.next().unwrap_or_default(), lines.next());
+        let squeezed: String = first.chars().filter(|c| !c.is_whitespace()).collect();
+        let verdict = squeezed
+            .strip_prefix("result={")
+            .and_then(|rest| rest.strip_suffix('}'));
+        let says = |word: &str| {
+            verdict.is_some_and(|verdict| {
+                verdict.contains(&format!("success\":{word}"))
+                    || verdict.contains(&format!("success':{word}"))
+            })
+        };
+        if more.is_none() && (says("True") || says("False")) {
+            let why = "says only whether it has gone well, which what it sets says too";
+            self.draft
+                .changed(code.span, format!("the code of {what}"), why);
+            return Action::Nothing(says("True"));
+        }
+        let why =
+            "a plan has no code of other languages: a tool can hold it, or expressions can say it";
+        Action::Lost(
+            self.draft
+                .hole(code.span, format!("the code of {what}"), why),
+        )
+    }
+
+    /// An agent chose a tool of its app; here it is chosen once, when the plan is imported.
+    fn agent(&mut self, listener: &Listener<'_>, what: &str) -> Action {
+        let node = listener.node;
+        let Some((agent, span)) = node
+            .get("agent_id")
+            .and_then(|agent| Some((agent.scalar()?, agent.span)))
+        else {
+            return Action::Lost(self.draft.hole(
+                node.span,
+                what,
+                "a listener of an agent has no `agent_id`",
+            ));
+        };
+        let catalog = self.draft.catalog();
+        if !catalog.has_namespace(&agent) {
+            let near = closest(&agent, catalog.namespaces())
+                .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            let why = format!("the project has no app `{}`{near}", excerpt(&agent));
+            return Action::Lost(self.draft.hole(span, what, why));
+        }
+        let prompt = node
+            .get("action_prompt")
+            .and_then(Node::text)
+            .unwrap_or_default();
+        let tools: Vec<&Signature> = catalog
+            .names(&agent)
+            .filter_map(|name| catalog.find(&agent, name).map(|found| &**found))
+            .collect();
+        let Some(tool) = fitting(&tools, prompt) else {
+            let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+            let why = format!(
+                "its prompt does not tell which tool of `{agent}` it calls: {}",
+                names.join(", ")
+            );
+            return Action::Lost(self.draft.hole(node.span, what, why));
+        };
+        let why = format!(
+            "calls `{}`: the tool is chosen in the plan, and no longer by a model",
+            tool.path()
+        );
+        self.draft
+            .changed(node.span, format!("the agent of {what}"), why);
+        let arguments = self.arguments(tool, prompt, listener, what);
+        Action::Call(
+            self.draft
+                .call(&agent, &tool.name, arguments, &BTreeSet::new()),
+        )
+    }
+
+    /// What the prompt names, else what a task has under this name, else an input of the plan.
+    fn arguments(
+        &mut self,
+        tool: &Signature,
+        prompt: &str,
+        listener: &Listener<'_>,
+        what: &str,
+    ) -> Vec<(String, Expr)> {
+        let mut arguments = Vec::new();
+        for parameter in &tool.parameters {
+            let name = &*parameter.name;
+            let known = self.known(name, prompt, &listener.triggers);
+            if let Some(value) = known {
+                arguments.push((name.to_owned(), value));
+            } else if parameter.required {
+                let value = self.input(name);
+                let why = "is an input of the plan; a model took it from its prompt there";
+                self.draft.changed(
+                    listener.node.span,
+                    format!("the argument `{name}` of {what}"),
+                    why,
+                );
+
+                arguments.push((name.to_owned(), value));
+            }
+        }
+        arguments
+    }
+
+    /// A field of the contexts that are there by then: one that the prompt names, else one of a task that came before.
+    fn known(&self, name: &str, prompt: &str, triggers: &[String]) -> Option<Expr> {
+        let before = triggers
+            .iter()
+            .filter_map(|id| self.tasks.get(id))
+            .flat_map(|task| &task.before);
+        let there: Vec<&String> = triggers.iter().chain(before).collect();
+        let is_named = |id: &&&String| prompt.contains(&format!("{{{id}.context.{name}}}"));
+        let ids = there.iter().filter(is_named).chain(&there);
+        let holder = ids
+            .filter_map(|id| self.tasks.get(*id))
+            .find(|task| task.fields.contains(name))?;
+        Some(tree::field(tree::variable(&holder.name), name))
+    }
+
+    /// Notes for each task which others have led to it; what leads back to the main task is the end.
+    pub fn note_before(&mut self, listeners: &[Listener<'_>], main: Option<&str>) {
+        let mut sources: BTreeMap<String, BTreeSet<&String>> = BTreeMap::new();
+        for listener in listeners {
+            let output = listener.node.get("success_output");
+            let Some((target, _)) = output.and_then(|output| self.target(output)) else {
+                continue;
+            };
+            if main != Some(target.as_str()) {
+                sources
+                    .entry(target)
+                    .or_default()
+                    .extend(&listener.triggers);
+            }
+        }
+        for (id, task) in &mut self.tasks {
+            let mut seen = BTreeSet::from([id]);
+            let mut open = vec![id];
+            while let Some(next) = open.pop() {
+                for source in sources.get(next).into_iter().flatten() {
+                    if seen.insert(source) {
+                        task.before.push((*source).clone());
+                        open.push(source);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The one tool that a prompt names; else the only one, or the only one that changes something.
+fn fitting<'s>(tools: &[&'s Signature], prompt: &str) -> Option<&'s Signature> {
+    let words: Vec<&str> = prompt
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .collect();
+    let only = |chosen: Vec<&&'s Signature>| match chosen.as_slice() {
+        [only] => Some(**only),
+        _ => None,
+    };
+    let named = only(
+        tools
+            .iter()
+            .filter(|tool| words.contains(&&*tool.name))
+            .collect(),
+    );
+    let changing = || {
+        only(
+            tools
+                .iter()
+                .filter(|tool| !tool.effect.is_read_only())
+                .collect(),
+        )
+    };
+    named
+        .or_else(|| only(tools.iter().collect()))
+        .or_else(changing)
+}
+
+/// An agent tries its tool three times.
+fn retry() -> ClauseKind {
+    let classes = ["transient", "tool"].map(tree::variable);
+    ClauseKind::Retry(tree::object(vec![
+        ("attempts".to_owned(), tree::int(3)),
+        ("on".to_owned(), tree::list(classes.to_vec())),
+    ]))
+}

@@ -1,0 +1,175 @@
+//! What a listener sets: the status of a task and its context, with results and contexts in its texts.
+
+use planrun_lang::source::Span;
+use planrun_lang::syntax::ast::{Expr, Statement, TemplatePart};
+use planrun_lang::yaml::{Content, Node};
+
+use super::{Board, keys, set};
+use crate::document::entries;
+use crate::draft::excerpt;
+use crate::tree;
+
+/// What `{{result.x}}` reads.
+pub enum Given {
+    /// What a step gives.
+    Step(Expr),
+    /// The message of an error.
+    Error(Expr),
+    /// The listener calls nothing.
+    Nothing,
+}
+
+impl Board<'_, '_> {
+    /// The `set` of an output; none where its task or its status does not exist, which is told.
+    pub fn output(&mut self, node: &Node, given: &Given) -> Option<Statement> {
+        let (id, status) = self.target(node)?;
+        let name = self.tasks.get(&id)?.name.clone();
+        let mut context = Vec::new();
+        for entry in entries(node, "context") {
+            let value = self.templated(&entry.value, given);
+            context.push((entry.name.clone(), value));
+        }
+        Some(set(&name, status, context))
+    }
+
+    /// The task and the status of an output.
+    pub fn target(&mut self, node: &Node) -> Option<(String, &'static str)> {
+        let id = node.get("task_id")?;
+        let written = id.scalar()?;
+        let written = self
+            .text
+            .get(id.span.range())
+            .filter(|_| id.text().is_none())
+            .map_or(written, |text| text.trim().to_owned());
+        if !self.tasks.contains_key(&written) {
+            self.unknown_task(&written, id.span);
+            return None;
+        }
+        let status = node.get("status")?;
+        let own = self.status(&status.scalar()?, status.span)?;
+        Some((written, own))
+    }
+
+    /// Tells the unknown keys of an output, and notes what it gives to its task.
+    pub fn note_output(&mut self, node: &Node) {
+        keys::unknown(node, &keys::OUTPUT, "an output", self.draft);
+        let Some((id, status)) = self.target(node) else {
+            return;
+        };
+        let Some(task) = self.tasks.get_mut(&id) else {
+            return;
+        };
+        task.is_set = true;
+        task.statuses.insert(status);
+        let entries = entries(node, "context");
+        task.fields
+            .extend(entries.iter().map(|entry| entry.name.clone()));
+    }
+
+    fn templated(&mut self, node: &Node, given: &Given) -> Expr {
+        match &node.content {
+            Content::Text(text) => self.text_of(text, node.span, given),
+            Content::List(items) => tree::list(
+                items
+                    .iter()
+                    .map(|item| self.templated(item, given))
+                    .collect(),
+            ),
+            Content::Map(entries) => {
+                let fields = entries
+                    .iter()
+                    .map(|entry| (entry.name.clone(), self.templated(&entry.value, given)));
+                tree::object(fields.collect())
+            }
+            Content::Null | Content::Bool(_) | Content::Number(_) => tree::constant(node),
+        }
+    }
+
+    /// A text with `{{result.x}}` and `{002.context.y}` in it; one of them alone keeps its type.
+    fn text_of(&mut self, text: &str, span: Span, given: &Given) -> Expr {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some(open) = rest.find('{') {
+            let inner = rest.get(open..).unwrap_or("");
+            let (inside, length) = match (inner.strip_prefix("{{"), inner.strip_prefix('{')) {
+                (Some(double), _) => (double.split_once("}}").map(|(inside, _)| inside), 4),
+                (None, Some(single)) => (single.split_once('}').map(|(inside, _)| inside), 2),
+                (None, None) => (None, 0),
+            };
+            let read = inside.and_then(|inside| self.placeholder(inside.trim(), span, given));
+            let (Some(inside), Some(value)) = (inside, read) else {
+                let end = open + 1;
+                parts.push(TemplatePart::Text(rest.get(..end).unwrap_or("").into()));
+                rest = rest.get(end..).unwrap_or("");
+                continue;
+            };
+            parts.push(TemplatePart::Text(rest.get(..open).unwrap_or("").into()));
+            parts.push(TemplatePart::Expr(value));
+            rest = rest.get(open + length + inside.len()..).unwrap_or("");
+        }
+        parts.push(TemplatePart::Text(rest.into()));
+        parts.retain(|part| !matches!(part, TemplatePart::Text(plain) if plain.is_empty()));
+        match (parts.len(), parts.pop()) {
+            (1, Some(TemplatePart::Expr(value))) => value,
+            (_, Some(last)) => {
+                parts.push(last);
+                tree::template(parts)
+            }
+            (_, None) => tree::text(""),
+        }
+    }
+
+    /// What stands between the braces; `None` where that is no placeholder, so that it stays as it is.
+    fn placeholder(&mut self, inside: &str, span: Span, given: &Given) -> Option<Expr> {
+        let mut parts = inside.split('.');
+        let first = parts.next()?;
+        let rest: Vec<&str> = parts.collect();
+        let is_name = |part: &&str| tree::is_word(part) || part.chars().all(|c| c.is_ascii_digit());
+        if first == "result" && !rest.is_empty() && rest.iter().all(is_name) {
+            return Some(match given {
+                Given::Step(step) => {
+                    rest.iter()
+                        .fold(step.clone(), |value, part| match part.parse() {
+                            Ok(number) => tree::index(value, tree::int(number)),
+                            Err(_) => tree::field(value, part),
+                        })
+                }
+                Given::Error(message) => message.clone(),
+                Given::Nothing => {
+                    let what = format!("`{{{{{}}}}}`", excerpt(inside));
+                    self.draft
+                        .hole(span, what, "the listener calls nothing that gives a result")
+                }
+            });
+        }
+        let [kind, field] = rest.as_slice() else {
+            return None;
+        };
+        if *kind != "context" || !tree::is_word(field) {
+            return None;
+        }
+        let Some(task) = self.tasks.get(first) else {
+            self.unknown_task(first, span);
+            return None;
+        };
+        if task.fields.contains(*field) {
+            return Some(tree::field(tree::variable(&task.name), field));
+        }
+        let what = format!("`{{{}}}`", excerpt(inside));
+        let why = "no listener gives this field; the plan takes it as an input";
+        self.draft.changed(span, what, why);
+        Some(self.input(field))
+    }
+
+    /// An input of the plan.
+    pub fn input(&mut self, name: &str) -> Expr {
+        let own = if self.draft.can_be_named(name) {
+            name.to_owned()
+        } else {
+            format!("{name}_input")
+        };
+        self.draft.reserve(&own);
+        self.inputs.insert(own.clone());
+        tree::variable(&own)
+    }
+}

@@ -1,0 +1,254 @@
+//! Intrinsic functions, as JSONPath states call them.
+
+use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, TemplatePart};
+
+use super::data::Scope;
+use super::path::{ONE, within_bounds};
+use crate::document;
+use crate::tree;
+
+/// Calls of functions that nest deeper are refused.
+const MAX_DEPTH: usize = 12;
+
+/// A call such as `States.Format('{}', $.name)`.
+///
+/// # Errors
+/// Why it is none, or why it has no counterpart.
+pub fn read(text: &str, scope: &Scope<'_>) -> Result<Expr, String> {
+    within_bounds(text)?;
+    call(text, scope, MAX_DEPTH)
+}
+
+fn call(text: &str, scope: &Scope<'_>, depth: usize) -> Result<Expr, String> {
+    let depth = depth
+        .checked_sub(1)
+        .ok_or("the functions nest too deeply")?;
+    let (name, rest) = text
+        .split_once('(')
+        .ok_or("a function without its arguments")?;
+    let inner = rest
+        .trim_end()
+        .strip_suffix(')')
+        .ok_or("the arguments are not closed")?;
+    let texts = split(inner);
+    let arguments = texts.iter().map(|text| argument(text, scope, depth));
+    let arguments: Vec<Expr> = arguments.collect::<Result<_, _>>()?;
+    counterpart(name.trim_start_matches("States."), arguments)
+}
+
+/// The arguments between the parentheses.
+fn split(text: &str) -> Vec<String> {
+    let (mut parts, mut part, mut depth) = (Vec::new(), String::new(), 0_usize);
+    let (mut quoted, mut escaped) = (false, false);
+    for c in text.chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '\'' => quoted = !quoted,
+            '(' | '[' if !quoted => depth += 1,
+            ')' | ']' if !quoted => depth = depth.saturating_sub(1),
+            ',' if !quoted && depth == 0 => {
+                parts.push(std::mem::take(&mut part));
+                continue;
+            }
+            _ => {}
+        }
+        part.push(c);
+    }
+    if !part.trim().is_empty() || !parts.is_empty() {
+        parts.push(part);
+    }
+    parts.iter().map(|part| part.trim().to_owned()).collect()
+}
+
+fn argument(text: &str, scope: &Scope<'_>, depth: usize) -> Result<Expr, String> {
+    if text.starts_with("States.") {
+        return call(text, scope, depth);
+    }
+    if text.starts_with('$') {
+        return Ok(scope.path(text)?.expr());
+    }
+    if let Some(inner) = text
+        .strip_prefix('\'')
+        .and_then(|text| text.strip_suffix('\''))
+    {
+        return Ok(tree::text(&unescaped(inner)));
+    }
+    match text {
+        "true" | "false" => Ok(tree::boolean(text == "true")),
+        "null" => Ok(tree::null()),
+        _ => tree::number(text).ok_or_else(|| format!("`{}` is no argument", super::short(text))),
+    }
+}
+
+fn unescaped(text: &str) -> String {
+    let mut plain = String::new();
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        match (c, characters.clone().next()) {
+            ('\\', Some(next @ ('\'' | '\\' | '{' | '}' | '"'))) => {
+                characters.next();
+                if matches!(next, '{' | '}') {
+                    plain.push('\\');
+                }
+                plain.push(next);
+            }
+            _ => plain.push(c),
+        }
+    }
+    plain
+}
+
+fn counterpart(name: &str, arguments: Vec<Expr>) -> Result<Expr, String> {
+    let count = arguments.len();
+    match (name, count) {
+        ("UUID", _) => {
+            Err("a random id comes from a step, `sys.uuid()`, and not from an expression".into())
+        }
+        ("Hash", _) => Err("there is no function for hashes; a tool can give one".into()),
+        ("MathRandom", _) => {
+            Err("a random number comes from a tool, and not from an expression".into())
+        }
+        ("Array", _) => Ok(tree::list(arguments)),
+        ("Format", 1..) => {
+            let mut arguments = arguments.into_iter();
+            let pattern = arguments.next().unwrap_or_else(tree::null);
+            format(&pattern, arguments.collect())
+        }
+        _ => {
+            let called = super::short(name);
+            let missing = || format!("`States.{called}` with {count} arguments has no counterpart");
+            of_few(name, arguments).ok_or_else(missing)?
+        }
+    }
+}
+
+/// A function of one to three arguments; `None` where there is none of this name and number.
+fn of_few(name: &str, arguments: Vec<Expr>) -> Option<Result<Expr, String>> {
+    let count = arguments.len();
+    let mut arguments = arguments.into_iter();
+    let first = arguments.next()?;
+    let mut take = || arguments.next().unwrap_or_else(tree::null);
+    let base64 =
+        |called: &str, value: Expr| tree::method(tree::variable("base64"), called, vec![value]);
+    Some(Ok(match (name, count) {
+        ("ArrayContains", 2) => tree::binary(take(), BinaryOp::In, first),
+        ("ArrayLength", 1) => tree::function("size", vec![first]),
+        ("ArrayGetItem", 2) => tree::index(first, take()),
+        ("ArrayUnique", 1) => tree::method(first, "distinct", Vec::new()),
+        ("ArrayPartition", 2) => partition(&first, take()),
+        ("ArrayRange", 3) => {
+            let last = take();
+            range(first, last, take())
+        }
+        ("Base64Encode", 1) => base64("encode", tree::function("bytes", vec![first])),
+        ("Base64Decode", 1) => tree::function("string", vec![base64("decode", first)]),
+        ("JsonMerge", 3) => tree::function("merge", vec![first, take()]),
+        ("JsonToString", 1) => tree::function("json", vec![first]),
+        ("StringToJson", 1) => return Some(parsed(&first)),
+        ("MathAdd", 2) => sum(first, take()),
+        ("StringSplit", 2) => return Some(split_by(first, take())),
+        _ => return None,
+    }))
+}
+
+fn sum(first: Expr, second: Expr) -> Expr {
+    match second.kind {
+        ExprKind::Literal(Literal::Int(number)) if number < 0 => tree::binary(
+            first,
+            BinaryOp::Subtract,
+            tree::int(number.saturating_neg()),
+        ),
+        _ => tree::binary(first, BinaryOp::Add, second),
+    }
+}
+
+fn format(pattern: &Expr, values: Vec<Expr>) -> Result<Expr, String> {
+    let ExprKind::Literal(Literal::String(pattern)) = &pattern.kind else {
+        return Err("the text of a format is written in the plan".into());
+    };
+    let mut values = values.into_iter();
+    let (mut parts, mut plain) = (Vec::new(), String::new());
+    let mut rest = &**pattern;
+    while let Some(c) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix("{}") {
+            let value = values
+                .next()
+                .ok_or("the format has more places than values")?;
+            parts.push(TemplatePart::Text(std::mem::take(&mut plain).into()));
+            parts.push(TemplatePart::Expr(value));
+            rest = after;
+            continue;
+        }
+        let escaped = rest.strip_prefix("\\{").or(rest.strip_prefix("\\}"));
+        if escaped.is_some() {
+            rest = rest.get(1..).unwrap_or("");
+            plain.extend(rest.chars().next());
+            rest = rest.get(1..).unwrap_or("");
+            continue;
+        }
+        plain.push(c);
+        rest = rest.get(c.len_utf8()..).unwrap_or("");
+    }
+    parts.push(TemplatePart::Text(plain.into()));
+    Ok(tree::template(parts))
+}
+
+/// Lists of so many elements each.
+fn partition(list: &Expr, length: Expr) -> Expr {
+    let size = || tree::function("size", vec![list.clone()]);
+    let one = || tree::variable(ONE);
+    let from = tree::binary(one(), BinaryOp::Multiply, length.clone());
+    let behind = tree::binary(from.clone(), BinaryOp::Add, length.clone());
+    let smaller = tree::function("min", vec![tree::list(vec![behind, size()])]);
+    let to = tree::coalesce(smaller, tree::int(0));
+    let more = tree::binary(
+        tree::binary(size(), BinaryOp::Add, length.clone()),
+        BinaryOp::Subtract,
+        tree::int(1),
+    );
+    let count = tree::binary(more, BinaryOp::Divide, length);
+    let numbers = tree::method(tree::variable("lists"), "range", vec![count]);
+    tree::method(
+        numbers,
+        "map",
+        vec![one(), tree::method(list.clone(), "slice", vec![from, to])],
+    )
+}
+
+/// `[first, first + step, …]` up to `last`.
+fn range(first: Expr, last: Expr, step: Expr) -> Expr {
+    let span = tree::binary(last, BinaryOp::Subtract, first.clone());
+    let count = tree::binary(
+        tree::binary(span, BinaryOp::Divide, step.clone()),
+        BinaryOp::Add,
+        tree::int(1),
+    );
+    let numbers = tree::method(tree::variable("lists"), "range", vec![count]);
+    let steps = tree::binary(tree::variable(ONE), BinaryOp::Multiply, step);
+    let value = tree::binary(first, BinaryOp::Add, steps);
+    tree::method(numbers, "map", vec![tree::variable(ONE), value])
+}
+
+/// A constant text is read here, since plans do not read JSON.
+fn parsed(text: &Expr) -> Result<Expr, String> {
+    let ExprKind::Literal(Literal::String(text)) = &text.kind else {
+        return Err(
+            "there is no function that reads JSON; a tool, or a typed argument, can".into(),
+        );
+    };
+    let node = document::json(text, 0..text.len()).map_err(|refused| refused.message)?;
+    Ok(tree::constant(&node))
+}
+
+/// Every character of the separator separates.
+fn split_by(text: Expr, separator: Expr) -> Result<Expr, String> {
+    match &separator.kind {
+        ExprKind::Literal(Literal::String(one)) if one.chars().count() == 1 => {
+            Ok(tree::method(text, "split", vec![separator]))
+        }
+        _ => {
+            Err("a text is split by one text here, and by each of several characters there".into())
+        }
+    }
+}

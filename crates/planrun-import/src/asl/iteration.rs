@@ -1,0 +1,273 @@
+//! `Map` and `Parallel`: machines inside of a state.
+
+use planrun_lang::syntax::ast::{BinaryOp, Block, Expr, Statement, StatementKind, StepBody};
+
+use super::data::Element;
+use super::flow::{End, Flow, Going, Region, Translator};
+use super::machine::{Machine, State};
+use super::path::ONE;
+use super::task::Run;
+use super::value::Value;
+use crate::document::Refused;
+use crate::draft::{Draft, expressions};
+use crate::tree;
+
+/// The most elements of a list, since every loop of a plan has a bound.
+const MAX_ELEMENTS: i64 = 10_000;
+/// How many elements run at once where a machine sets no bound.
+const PARALLEL: i64 = 40;
+
+impl Translator<'_, '_> {
+    pub fn map<'d>(
+        &mut self,
+        machine: &Machine<'d>,
+        state: &State<'d>,
+        flow: &Flow,
+        region: &Region<'d>,
+        out: &mut Vec<Statement>,
+    ) -> Result<Going<'d>, Refused> {
+        let processor = state.get("ItemProcessor").or(state.get("Iterator"));
+        let Some(processor) = processor else {
+            return Err(Refused::new(
+                state.entry.span,
+                format!("the `Map` state `{}` has no `ItemProcessor`", state.name),
+                "say what is done with each item",
+            ));
+        };
+        let inner = Machine::read(processor, state.is_jsonata)?;
+        let input = self.through(state, "InputPath", flow.value.clone(), flow);
+        let list = self.items(state, &input, flow);
+        let (element, index) = (self.draft.name("item"), self.draft.name("number"));
+        let within = Element {
+            value: tree::variable(&element),
+            index: tree::variable(&index),
+        };
+        let body = self.of_element(state, &inner, within, input, flow)?;
+        let mut is_read = false;
+        expressions(&body, &mut |one| is_read |= reads(one, &index));
+        let what = format!("the list of state `{}`", state.name);
+        let why = format!("may have {MAX_ELEMENTS} elements: every loop of a plan has a bound");
+        self.draft.changed(state.entry.span, what, why);
+        tell_retry(state, self.draft);
+        let tolerance = self.tolerance(state, flow);
+        let name = self.draft.name_of(state.name, state.entry.span, "state");
+        let body = StepBody::Each {
+            element: tree::name(&element),
+            index: is_read.then(|| tree::name(&index)),
+            list: Box::new(list),
+            max: Some(Box::new(tree::int(MAX_ELEMENTS))),
+            parallel: Some(Box::new(self.width(state, flow))),
+            by: None,
+            settle: tolerance.is_some(),
+            body,
+        };
+        let clauses = Vec::new();
+        let run = match tolerance {
+            None => Run {
+                name,
+                body,
+                clauses,
+            },
+            Some(tolerance) => self.tolerant(state, name, body, tolerance),
+        };
+        self.run(machine, state, run, flow, region, out)
+    }
+
+    /// What is done with each element.
+    fn of_element<'d>(
+        &mut self,
+        state: &State<'d>,
+        inner: &Machine<'d>,
+        element: Element,
+        input: Value,
+        flow: &Flow,
+    ) -> Result<Block, Refused> {
+        let item = Value::Opaque(element.value.clone());
+        let mut within = Flow {
+            element: Some(element),
+            ..flow.clone()
+        };
+        let mut body = Vec::new();
+        within.value = match state.get("ItemSelector").or(state.get("Parameters")) {
+            Some(node) => {
+                let value = self.templated(state, node, input, None, &within);
+                self.settle(&format!("{}_item", state.name), value, &mut body)
+            }
+            None => item,
+        };
+        let region = Region::whole(End::Yield);
+        self.walk(inner, inner.start, within, &region, &mut body)?;
+        Ok(tree::block(body))
+    }
+
+    /// The list that is gone through.
+    fn items(&mut self, state: &State<'_>, input: &Value, flow: &Flow) -> Expr {
+        for field in ["ItemReader", "ItemBatcher", "ResultWriter"] {
+            if let Some(node) = state.get(field) {
+                let what = format!("`{field}` of state `{}`", state.name);
+                let why = "a plan reads and writes lists by calls of tools";
+                let hole = self.draft.hole(node.span, what, why);
+                if field == "ItemReader" {
+                    return hole;
+                }
+            }
+        }
+        match (state.get("Items"), state.get("ItemsPath")) {
+            (Some(node), _) => self
+                .templated(state, node, input.clone(), None, flow)
+                .expr(),
+            (None, Some(_)) => self.through(state, "ItemsPath", input.clone(), flow).expr(),
+            (None, None) => input.expr(),
+        }
+    }
+
+    fn width(&mut self, state: &State<'_>, flow: &Flow) -> Expr {
+        for field in ["MaxConcurrency", "MaxConcurrencyPath"] {
+            let Some(node) = state.get(field) else {
+                continue;
+            };
+            let value = node.scalar().and_then(|text| text.parse::<i64>().ok());
+            return match value {
+                Some(0) => tree::int(PARALLEL),
+                Some(width) => tree::int(width.max(1)),
+                None => self.computed(state, field, node, flow),
+            };
+        }
+        tree::int(PARALLEL)
+    }
+
+    /// The most elements that may fail, over the step's results; `None` where none may.
+    fn tolerance(&mut self, state: &State<'_>, flow: &Flow) -> Option<(bool, Expr)> {
+        let fields = [
+            ("ToleratedFailurePercentage", true),
+            ("ToleratedFailurePercentagePath", true),
+            ("ToleratedFailureCount", false),
+            ("ToleratedFailureCountPath", false),
+        ];
+        let (field, is_share, node) = fields
+            .into_iter()
+            .find_map(|(field, is_share)| Some((field, is_share, state.get(field)?)))?;
+        if node.scalar().as_deref() == Some("0") {
+            return None;
+        }
+        Some((is_share, self.computed(state, field, node, flow)))
+    }
+
+    /// A step that goes on where no more elements fail than may.
+    fn tolerant(
+        &mut self,
+        state: &State<'_>,
+        name: String,
+        each: StepBody,
+        tolerance: (bool, Expr),
+    ) -> Run {
+        let results = self.draft.name(&format!("{}_results", state.name));
+        let list = || tree::variable(&results);
+        let one = || tree::variable(ONE);
+        let ok = || tree::field(one(), "ok");
+        let failed = tree::method(list(), "filter", vec![one(), tree::not(ok())]);
+        let count = tree::function("double", vec![tree::function("size", vec![failed])]);
+        let all = tree::function("double", vec![tree::function("size", vec![list()])]);
+        let (is_share, most) = tolerance;
+        let most = if is_share {
+            let product = tree::binary(most, BinaryOp::Multiply, all);
+            tree::binary(
+                product,
+                BinaryOp::Divide,
+                tree::literal(planrun_lang::syntax::ast::Literal::Double(100.0)),
+            )
+        } else {
+            most
+        };
+        let message = format!("too many elements of `{}` failed", super::short(state.name));
+        let value = tree::conditional(ok(), tree::field(one(), "value"), tree::null());
+        let statements = vec![
+            tree::step(&results, each, Vec::new()),
+            tree::statement(StatementKind::Ensure {
+                condition: tree::binary(count, BinaryOp::LessEqual, most),
+                message: Box::new(tree::text(&message)),
+            }),
+            tree::yields(tree::method(list(), "map", vec![one(), value])),
+        ];
+        Run {
+            name,
+            body: StepBody::Do(tree::block(statements)),
+            clauses: Vec::new(),
+        }
+    }
+
+    pub fn branches<'d>(
+        &mut self,
+        machine: &Machine<'d>,
+        state: &State<'d>,
+        flow: &Flow,
+        region: &Region<'d>,
+        out: &mut Vec<Statement>,
+    ) -> Result<Going<'d>, Refused> {
+        let branches = state.items("Branches");
+        let input = self.through(state, "InputPath", flow.value.clone(), flow);
+        let template = state.get(if state.is_jsonata {
+            "Arguments"
+        } else {
+            "Parameters"
+        });
+        let input = match template {
+            Some(node) => {
+                let value = self.templated(state, node, input, None, flow);
+                self.settle(&format!("{}_input", state.name), value, out)
+            }
+            None => input,
+        };
+        tell_retry(state, self.draft);
+        let (mut steps, mut results) = (Vec::new(), Vec::new());
+        for (number, branch) in branches.iter().enumerate() {
+            let inner = Machine::read(branch, state.is_jsonata)?;
+            let name = self.draft.name(&format!("{}_{}", state.name, number + 1));
+            let mut body = Vec::new();
+            let within = Flow {
+                value: input.clone(),
+                ..flow.clone()
+            };
+            self.walk(
+                &inner,
+                inner.start,
+                within,
+                &Region::whole(End::Yield),
+                &mut body,
+            )?;
+            steps.push(tree::step(
+                &name,
+                StepBody::Do(tree::block(body)),
+                Vec::new(),
+            ));
+            results.push(tree::variable(&name));
+        }
+        let parallel = tree::statement(StatementKind::Parallel(tree::block(steps)));
+        let body = vec![parallel, tree::yields(tree::list(results))];
+        let run = Run {
+            name: self.draft.name_of(state.name, state.entry.span, "state"),
+            body: StepBody::Do(tree::block(body)),
+            clauses: Vec::new(),
+        };
+        self.run(machine, state, run, flow, region, out)
+    }
+}
+
+fn reads(expression: &Expr, name: &str) -> bool {
+    use planrun_lang::syntax::ast::ExprKind;
+    let mut found = matches!(&expression.kind, ExprKind::Name(there) if &**there == name);
+    expression.parts(&mut |part| found |= reads(part, name));
+    found
+}
+
+fn tell_retry(state: &State<'_>, draft: &mut Draft<'_>) {
+    if let Some(node) = state
+        .get("Retry")
+        .filter(|_| !state.items("Retry").is_empty())
+    {
+        let what = format!("`Retry` of state `{}`", state.name);
+        let why =
+            "`retry` belongs to calls: beginning a block again repeats the effects that it has had";
+        draft.lost(node.span, what, why);
+    }
+}

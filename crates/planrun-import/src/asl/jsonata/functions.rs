@@ -1,0 +1,109 @@
+//! Functions of JSONata and what they are here.
+
+use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, LinkKind};
+
+use crate::asl::path::ONE;
+use crate::tree;
+
+/// # Errors
+/// Why there is no counterpart.
+pub fn counterpart(name: &str, arguments: Vec<Expr>) -> Result<Expr, String> {
+    let count = arguments.len();
+    match name {
+        "now" | "millis" => {
+            Err("the time comes from a step, `sys.now()`, and not from an expression".into())
+        }
+        "uuid" => {
+            Err("a random id comes from a step, `sys.uuid()`, and not from an expression".into())
+        }
+        "random" => Err("a random number comes from a tool, and not from an expression".into()),
+        "hash" => Err("there is no function for hashes; a tool can give one".into()),
+        "parse" => {
+            Err("there is no function that reads JSON; a tool, or a typed argument, can".into())
+        }
+        _ => {
+            let mut arguments = arguments.into_iter();
+            let first = arguments.next();
+            let found = first.and_then(|first| match arguments.next() {
+                None => of_one(name, first),
+                Some(second) => of_more(name, first, second, arguments.next()),
+            });
+            let called = crate::draft::excerpt(name);
+            found.ok_or_else(|| format!("`${called}` with {count} arguments has no counterpart"))
+        }
+    }
+}
+
+fn of_one(name: &str, value: Expr) -> Option<Expr> {
+    let function = |called: &str, value: Expr| tree::function(called, vec![value]);
+    let method = |value: Expr, called: &str| tree::method(value, called, Vec::new());
+    let math =
+        |called: &str, value: Expr| tree::method(tree::variable("math"), called, vec![value]);
+    let base64 =
+        |called: &str, value: Expr| tree::method(tree::variable("base64"), called, vec![value]);
+    Some(match name {
+        // The kind of a sum is not known before the run; that of a double is.
+        "sum" => function("double", function("sum", value)),
+        "count" | "length" => function("size", value),
+        "average" => {
+            let size = function("double", function("size", value.clone()));
+            tree::binary(function("sum", value), BinaryOp::Divide, size)
+        }
+        "string" => function("string", value),
+        "number" => function("double", value),
+        "not" => tree::not(tree::truth(value)),
+        "exists" => exists(value),
+        "merge" => return merged(value),
+        "uppercase" => method(value, "upperAscii"),
+        "lowercase" => method(value, "lowerAscii"),
+        "max" | "min" | "trim" | "join" | "reverse" | "distinct" | "sort" => method(value, name),
+        "keys" => {
+            let one = || tree::variable(ONE);
+            let keys = vec![one(), tree::field(one(), "key")];
+            tree::method(function("entries", value), "map", keys)
+        }
+        "floor" | "ceil" | "round" => function("int", math(name, value)),
+        "abs" => math("abs", value),
+        "base64encode" => base64("encode", function("bytes", value)),
+        "base64decode" => function("string", base64("decode", value)),
+        _ => return None,
+    })
+}
+
+fn of_more(name: &str, first: Expr, second: Expr, third: Option<Expr>) -> Option<Expr> {
+    Some(match (name, third) {
+        ("contains" | "split" | "join", None) => tree::method(first, name, vec![second]),
+        ("replace", Some(third)) => tree::method(first, "replace", vec![second, third]),
+        ("append", None) => tree::binary(first, BinaryOp::Add, second),
+        _ => return None,
+    })
+}
+
+/// `has` asks for a name or a field; anything else is there where it is not null.
+fn exists(value: Expr) -> Expr {
+    let is_field = match &value.kind {
+        ExprKind::Name(_) => true,
+        ExprKind::Path { links, .. } => links
+            .last()
+            .is_some_and(|link| matches!(link.kind, LinkKind::Field { .. })),
+        _ => false,
+    };
+    if is_field {
+        return tree::function("has", vec![value]);
+    }
+    tree::binary(
+        tree::coalesce(value, tree::null()),
+        BinaryOp::NotEqual,
+        tree::null(),
+    )
+}
+
+/// The objects of a list that is written down, merged.
+fn merged(value: Expr) -> Option<Expr> {
+    let ExprKind::List(objects) = value.kind else {
+        return None;
+    };
+    objects
+        .into_iter()
+        .reduce(|all, one| tree::function("merge", vec![all, one]))
+}

@@ -1,0 +1,345 @@
+//! Expressions of JSONata, as far as they have a counterpart.
+
+mod functions;
+mod tokens;
+
+use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, TemplatePart, UnaryOp};
+
+use super::data::Scope;
+use super::path::ONE;
+use super::value::Value;
+use crate::tree;
+use tokens::Token;
+
+/// Expressions that nest deeper are refused.
+const MAX_DEPTH: usize = 40;
+
+/// The expression between `{%` and `%}`.
+///
+/// # Errors
+/// Why it is none, or why it has no counterpart.
+pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
+    super::path::within_bounds(text)?;
+    let tokens = tokens::tokens(text)?;
+    let mut parser = Parser {
+        tokens: &tokens,
+        at: 0,
+        scope,
+        depth: 0,
+        context: None,
+        locals: Vec::new(),
+    };
+    let value = parser.expression(0)?;
+    match parser.peek() {
+        None => Ok(value),
+        Some(token) => Err(format!("`{token}` has no counterpart there")),
+    }
+}
+
+struct Parser<'p> {
+    tokens: &'p [Token],
+    at: usize,
+    scope: &'p Scope<'p>,
+    depth: usize,
+    /// What a bare name is read of, inside of a filter.
+    context: Option<Value>,
+    /// Names that the expression itself gives to values, the last one first.
+    locals: Vec<(String, Value)>,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.at)
+    }
+
+    fn take(&mut self) -> Option<Token> {
+        let token = self.tokens.get(self.at).cloned();
+        self.at += 1;
+        token
+    }
+
+    fn eat(&mut self, sign: &str) -> bool {
+        let is_there = matches!(self.peek(), Some(Token::Sign(there)) if *there == sign);
+        self.at += usize::from(is_there);
+        is_there
+    }
+
+    fn need(&mut self, sign: &str) -> Result<(), String> {
+        if self.eat(sign) {
+            return Ok(());
+        }
+        let found = self
+            .peek()
+            .map_or("the end".to_owned(), |token| format!("`{token}`"));
+        Err(format!("`{sign}` is missing before {found}"))
+    }
+
+    fn expression(&mut self, least: u8) -> Result<Value, String> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err("the expression nests too deeply".into());
+        }
+        let mut left = self.operand()?;
+        while let Some((binding, operator)) = self.operator() {
+            if binding < least {
+                break;
+            }
+            self.at += 1;
+            left = match operator {
+                Operator::Choice => {
+                    let then = self.expression(0)?.expr();
+                    let otherwise = if self.eat(":") {
+                        self.expression(0)?.expr()
+                    } else {
+                        tree::null()
+                    };
+                    Value::Opaque(tree::conditional(tree::truth(left.expr()), then, otherwise))
+                }
+                Operator::Text => {
+                    let right = self.expression(binding + 1)?.expr();
+                    Value::Opaque(concatenated(left.expr(), right))
+                }
+                Operator::Binary(operator) => {
+                    let right = self.expression(binding + 1)?.expr();
+                    let joins = matches!(operator, BinaryOp::And | BinaryOp::Or);
+                    let side = |side| if joins { tree::truth(side) } else { side };
+                    Value::Opaque(tree::binary(side(left.expr()), operator, side(right)))
+                }
+            };
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    fn operator(&self) -> Option<(u8, Operator)> {
+        let word = match self.peek()? {
+            Token::Sign(sign) => sign,
+            Token::Name(name) => name.as_str(),
+            Token::Variable(_) | Token::Text(_) | Token::Number(_) => return None,
+        };
+        let binary = |binding, operator| Some((binding, Operator::Binary(operator)));
+        match word {
+            "?" => Some((1, Operator::Choice)),
+            "or" => binary(2, BinaryOp::Or),
+            "and" => binary(3, BinaryOp::And),
+            "=" => binary(4, BinaryOp::Equal),
+            "!=" => binary(4, BinaryOp::NotEqual),
+            "<" => binary(4, BinaryOp::Less),
+            "<=" => binary(4, BinaryOp::LessEqual),
+            ">" => binary(4, BinaryOp::Greater),
+            ">=" => binary(4, BinaryOp::GreaterEqual),
+            "in" => binary(4, BinaryOp::In),
+            "&" => Some((5, Operator::Text)),
+            "+" => binary(5, BinaryOp::Add),
+            "-" => binary(5, BinaryOp::Subtract),
+            "*" => binary(6, BinaryOp::Multiply),
+            "/" => binary(6, BinaryOp::Divide),
+            "%" => binary(6, BinaryOp::Remainder),
+            _ => None,
+        }
+    }
+
+    fn operand(&mut self) -> Result<Value, String> {
+        let token = self.take().ok_or("the expression is not finished")?;
+        let value = match token {
+            Token::Text(text) => Value::Opaque(tree::text(&text)),
+            Token::Number(number) => Value::Opaque(
+                tree::number(&number).ok_or_else(|| format!("`{number}` is no number"))?,
+            ),
+            Token::Variable(name) => self.variable(&name)?,
+            Token::Name(name) => match name.as_str() {
+                "true" | "false" => Value::Opaque(tree::boolean(name == "true")),
+                "null" => Value::Opaque(tree::null()),
+                _ => match &self.context {
+                    Some(context) => context.get(&name),
+                    None => {
+                        return Err(format!(
+                            "`{name}` reads a context that the state does not have"
+                        ));
+                    }
+                },
+            },
+            Token::Sign("(") => self.block()?,
+            Token::Sign("-") => {
+                let operand = self.expression(7)?.expr();
+                Value::Opaque(match operand.kind {
+                    ExprKind::Literal(Literal::Int(number)) => tree::int(number.saturating_neg()),
+                    ExprKind::Literal(Literal::Double(number)) => {
+                        tree::literal(Literal::Double(-number))
+                    }
+                    _ => tree::unary(UnaryOp::Negate, operand),
+                })
+            }
+            Token::Sign("[") => Value::Opaque(tree::list(self.list("]")?)),
+            Token::Sign("{") => self.object()?,
+            Token::Sign(_) => return Err(format!("`{token}` has no counterpart there")),
+        };
+        self.links(value)
+    }
+
+    /// `(e)`, or `($x := a; e)` with values that have names in it.
+    fn block(&mut self) -> Result<Value, String> {
+        let outside = self.locals.len();
+        while let (Some(Token::Variable(name)), Some(Token::Sign(":="))) =
+            (self.peek(), self.tokens.get(self.at + 1))
+        {
+            let name = name.clone();
+            self.at += 2;
+            let value = self.expression(0)?;
+            self.locals.push((name, value));
+            self.need(";")?;
+        }
+        let value = self.expression(0)?;
+        self.need(")")?;
+        self.locals.truncate(outside);
+        Ok(value)
+    }
+
+    fn list(&mut self, close: &str) -> Result<Vec<Expr>, String> {
+        let mut elements = Vec::new();
+        while !self.eat(close) {
+            elements.push(self.expression(0)?.expr());
+            if !self.eat(",") {
+                self.need(close)?;
+                break;
+            }
+        }
+        Ok(elements)
+    }
+
+    fn object(&mut self) -> Result<Value, String> {
+        let mut fields = Vec::new();
+        while !self.eat("}") {
+            let Some(Token::Text(key)) = self.take() else {
+                return Err("a computed key of an object has no counterpart".into());
+            };
+            self.need(":")?;
+            fields.push((key, self.expression(0)?));
+            if !self.eat(",") {
+                self.need("}")?;
+                break;
+            }
+        }
+        Ok(Value::object(fields))
+    }
+
+    /// What stands behind a value: fields, positions, filters.
+    fn links(&mut self, mut value: Value) -> Result<Value, String> {
+        let mut is_filtered = false;
+        loop {
+            if self.eat(".") {
+                if is_filtered {
+                    return Err(
+                        "what a filter gives is one value or several there; say which, as in `[0]`"
+                            .into(),
+                    );
+                }
+                value = match self.take() {
+                    Some(Token::Name(key) | Token::Text(key)) => value.get(&key),
+                    Some(token) => return Err(format!("`.{token}` has no counterpart")),
+                    None => return Err("the expression is not finished".into()),
+                };
+            } else if self.eat("[") {
+                (value, is_filtered) = self.bracket(&value)?;
+            } else {
+                return Ok(value);
+            }
+        }
+    }
+
+    /// What stands in brackets behind a value, and whether it is a filter.
+    fn bracket(&mut self, value: &Value) -> Result<(Value, bool), String> {
+        let outer = self.context.replace(Value::Opaque(tree::variable(ONE)));
+        let inner = self.expression(0)?.expr();
+        self.context = outer;
+        self.need("]")?;
+        let list = value.expr();
+        let (chosen, is_filter) = match &inner.kind {
+            ExprKind::Literal(Literal::Int(number)) if *number < 0 => {
+                let size = tree::function("size", vec![list.clone()]);
+                let back = tree::int(number.saturating_neg());
+                (
+                    tree::index(list, tree::binary(size, BinaryOp::Subtract, back)),
+                    false,
+                )
+            }
+            ExprKind::Literal(Literal::Int(_)) => (tree::index(list, inner), false),
+            _ => {
+                let arguments = vec![tree::variable(ONE), tree::truth(inner)];
+                (tree::method(list, "filter", arguments), true)
+            }
+        };
+        Ok((Value::Opaque(chosen), is_filter))
+    }
+
+    fn variable(&mut self, name: &str) -> Result<Value, String> {
+        if self.eat("(") {
+            let arguments = self.list(")")?;
+            return functions::counterpart(name, arguments).map(Value::Opaque);
+        }
+        if name.is_empty() {
+            let context = self.context.clone();
+            return context
+                .ok_or_else(|| "`$` reads a context that the state does not have".into());
+        }
+        if name == "states" {
+            return self.states();
+        }
+        let local = self.locals.iter().rev().find(|(local, _)| local == name);
+        if let Some((_, value)) = local {
+            return Ok(value.clone());
+        }
+        match self.scope.variables.get(name) {
+            Some(value) => Ok(value.clone()),
+            None => Err(format!("there is no variable `${name}` at this state")),
+        }
+    }
+
+    /// `$states.input` and its kin.
+    fn states(&mut self) -> Result<Value, String> {
+        self.need(".")?;
+        let Some(Token::Name(part)) = self.take() else {
+            return Err("`$states` as a whole has no counterpart".into());
+        };
+        let missing = |what: &str| format!("`$states.{what}` is not there at this place");
+        match part.as_str() {
+            "input" => Ok(self.scope.root.clone()),
+            "result" => self.scope.result.clone().ok_or_else(|| missing("result")),
+            "errorOutput" => self
+                .scope
+                .error
+                .clone()
+                .ok_or_else(|| missing("errorOutput")),
+            "context" => {
+                let mut path = "$$".to_owned();
+                while self.eat(".") {
+                    let Some(Token::Name(key)) = self.take() else {
+                        return Err("the context object has names only".into());
+                    };
+                    path.push('.');
+                    path.push_str(&key);
+                }
+                self.scope.follow(&super::path::Path::read(&path)?)
+            }
+            other => Err(format!("`$states.{other}` does not exist")),
+        }
+    }
+}
+
+enum Operator {
+    Choice,
+    Text,
+    Binary(BinaryOp),
+}
+
+fn concatenated(left: Expr, right: Expr) -> Expr {
+    let mut parts = Vec::new();
+    for side in [left, right] {
+        match side.kind {
+            ExprKind::Literal(Literal::String(text)) => parts.push(TemplatePart::Text(text)),
+            ExprKind::Template(inner) => parts.extend(inner),
+            kind => parts.push(TemplatePart::Expr(tree::expr(kind))),
+        }
+    }
+    tree::template(parts)
+}

@@ -1,0 +1,100 @@
+//! The words and signs of JSONata.
+
+use std::fmt;
+use std::iter::Peekable;
+use std::str::Chars;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// `$name`, without the sign.
+    Variable(String),
+    Name(String),
+    Text(String),
+    Number(String),
+    Sign(&'static str),
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(name) => write!(f, "${name}"),
+            Self::Name(text) | Self::Text(text) | Self::Number(text) => f.write_str(text),
+            Self::Sign(sign) => f.write_str(sign),
+        }
+    }
+}
+
+/// Longer ones come first.
+const SIGNS: [&str; 27] = [
+    "!=", "<=", ">=", "~>", ":=", ";", "..", "**", "=", "<", ">", "+", "-", "*", "/", "%", "&",
+    "(", ")", "[", "]", "{", "}", ".", ",", "?", ":",
+];
+
+/// # Errors
+/// The character that no word begins with.
+pub fn tokens(text: &str) -> Result<Vec<Token>, String> {
+    let mut tokens = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(c) = rest.chars().next() {
+        let mut characters = rest.chars().peekable();
+        let token = match c {
+            '"' | '\'' => Token::Text(quoted(&mut characters)?),
+            '`' => {
+                characters.next();
+                let name: String = characters.by_ref().take_while(|c| *c != '`').collect();
+                Token::Name(name)
+            }
+            '$' => {
+                characters.next();
+                Token::Variable(word(&mut characters))
+            }
+            '0'..='9' => Token::Number(number(&mut characters)),
+            c if c.is_alphabetic() || c == '_' => Token::Name(word(&mut characters)),
+            _ => {
+                let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign));
+                let sign = sign.ok_or_else(|| format!("`{c}` has no counterpart"))?;
+                characters = rest.get(sign.len()..).unwrap_or("").chars().peekable();
+                Token::Sign(sign)
+            }
+        };
+        tokens.push(token);
+        let left: usize = characters.map(char::len_utf8).sum();
+        rest = rest.get(rest.len() - left..).unwrap_or("").trim_start();
+    }
+    Ok(tokens)
+}
+
+fn word(characters: &mut Peekable<Chars<'_>>) -> String {
+    let mut word = String::new();
+    while let Some(c) = characters.next_if(|c| c.is_alphanumeric() || *c == '_') {
+        word.push(c);
+    }
+    word
+}
+
+fn number(characters: &mut Peekable<Chars<'_>>) -> String {
+    let mut number = String::new();
+    while let Some(c) = characters.next_if(|c| c.is_ascii_digit() || *c == '.') {
+        number.push(c);
+    }
+    number
+}
+
+fn quoted(characters: &mut Peekable<Chars<'_>>) -> Result<String, String> {
+    let quote = characters.next();
+    let mut text = String::new();
+    while let Some(c) = characters.next() {
+        match c {
+            _ if Some(c) == quote => return Ok(text),
+            '\\' => match characters.next() {
+                Some('n') => text.push('\n'),
+                Some('t') => text.push('\t'),
+                Some('r') => text.push('\r'),
+                Some(other) => text.push(other),
+                None => break,
+            },
+            _ => text.push(c),
+        }
+    }
+    Err("a text is not closed".into())
+}

@@ -1,0 +1,312 @@
+//! Paths into JSON.
+
+use planrun_lang::syntax::ast::{BinaryOp, Expr, UnaryOp};
+
+use super::value::Value;
+use crate::tree;
+
+/// The name of an element in a comprehension; no name of a plan is the same.
+pub const ONE: &str = "one";
+
+/// Longer expressions of any kind are refused, in bytes.
+const MAX_EXPRESSION: usize = 4096;
+
+/// # Errors
+/// Where an expression is longer than is read.
+pub fn within_bounds(text: &str) -> Result<(), String> {
+    if text.len() <= MAX_EXPRESSION {
+        return Ok(());
+    }
+    Err(format!("an expression may have {MAX_EXPRESSION} bytes"))
+}
+
+/// Where a path begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// `$`
+    Input,
+    /// `$$`
+    Context,
+    /// `$name`
+    Variable(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Part {
+    Key(String),
+    Index(i64),
+    /// `[*]`
+    All,
+    /// `[a:b]`
+    Slice(Option<i64>, Option<i64>),
+    /// `[?(…)]`
+    Filter(Expr),
+}
+
+/// A path such as `$.a.b[0]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Path {
+    pub root: Root,
+    parts: Vec<Part>,
+}
+
+impl Path {
+    /// # Errors
+    /// Why it is none, or why it has no counterpart.
+    pub fn read(text: &str) -> Result<Self, String> {
+        within_bounds(text)?;
+        let rest = text
+            .strip_prefix('$')
+            .ok_or_else(|| format!("`{}` is no path", super::short(text)))?;
+        if let Some(rest) = rest.strip_prefix('$') {
+            let parts = parts(rest)?;
+            let root = Root::Context;
+            return Ok(Self { root, parts });
+        }
+        let end = rest.find(['.', '[']).unwrap_or(rest.len());
+        let (name, rest) = rest.split_at(end);
+        let root = if name.is_empty() {
+            Root::Input
+        } else {
+            Root::Variable(name.to_owned())
+        };
+        let parts = parts(rest)?;
+        Ok(Self { root, parts })
+    }
+
+    /// The keys with which it begins.
+    pub fn keys(&self) -> Vec<&str> {
+        let keys = self.parts.iter().map_while(|part| match part {
+            Part::Key(key) => Some(key.as_str()),
+            Part::Index(_) | Part::All | Part::Slice(..) | Part::Filter(_) => None,
+        });
+        keys.collect()
+    }
+
+    /// The keys of a path into the input that has nothing else, as `ResultPath` does.
+    pub fn only_keys(&self) -> Option<Vec<String>> {
+        let keys = self.keys();
+        (self.root == Root::Input && keys.len() == self.parts.len())
+            .then(|| keys.into_iter().map(str::to_owned).collect())
+    }
+
+    /// The path without its first parts.
+    pub fn skip(&self, count: usize) -> Self {
+        Self {
+            root: self.root.clone(),
+            parts: self.parts.get(count..).unwrap_or_default().to_vec(),
+        }
+    }
+
+    /// The path up to its last key, and that key.
+    pub fn split_last(&self) -> Option<(Self, &str)> {
+        let (last, before) = self.parts.split_last()?;
+        let Part::Key(key) = last else { return None };
+        let before = Self {
+            root: self.root.clone(),
+            parts: before.to_vec(),
+        };
+        Some((before, key))
+    }
+
+    /// What the path leads to.
+    ///
+    /// # Errors
+    /// Why there is no counterpart.
+    pub fn apply(&self, value: Value) -> Result<Value, String> {
+        follow(value, &self.parts)
+    }
+}
+
+fn follow(mut value: Value, parts: &[Part]) -> Result<Value, String> {
+    for (number, part) in parts.iter().enumerate() {
+        let rest = parts.get(number + 1..).unwrap_or_default();
+        value = match part {
+            Part::Key(key) => value.get(key),
+            Part::Index(index) if *index >= 0 => {
+                Value::Opaque(tree::index(value.expr(), tree::int(*index)))
+            }
+            Part::Index(index) => {
+                let list = value.expr();
+                let size = tree::function("size", vec![list.clone()]);
+                let back = tree::int(index.saturating_neg());
+                let place = tree::binary(size, BinaryOp::Subtract, back);
+                Value::Opaque(tree::index(list, place))
+            }
+            Part::Slice(from, to) => {
+                let list = value.expr();
+                let end = match to {
+                    Some(to) => tree::int(*to),
+                    None => tree::function("size", vec![list.clone()]),
+                };
+                let from = tree::int(from.unwrap_or(0));
+                let slice = tree::method(list, "slice", vec![from, end]);
+                return each(slice, rest);
+            }
+            Part::All => return each(value.expr(), rest),
+            Part::Filter(condition) => {
+                let arguments = vec![tree::variable(ONE), condition.clone()];
+                return each(tree::method(value.expr(), "filter", arguments), rest);
+            }
+        };
+    }
+    Ok(value)
+}
+
+/// What the rest of a path leads to in each element of a list.
+fn each(list: Expr, rest: &[Part]) -> Result<Value, String> {
+    if rest.is_empty() {
+        return Ok(Value::Opaque(list));
+    }
+    if rest
+        .iter()
+        .any(|part| !matches!(part, Part::Key(_) | Part::Index(_)))
+    {
+        return Err(
+            "a path that chooses several elements more than once has no counterpart".into(),
+        );
+    }
+    let inner = follow(Value::Opaque(tree::variable(ONE)), rest)?.expr();
+    let arguments = vec![tree::variable(ONE), inner];
+    Ok(Value::Opaque(tree::method(list, "map", arguments)))
+}
+
+fn parts(text: &str) -> Result<Vec<Part>, String> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        if rest.starts_with("..") {
+            return Err("`..` searches at every depth, and a path of a plan has one place".into());
+        }
+        if let Some(after) = rest.strip_prefix('.') {
+            let end = after.find(['.', '[']).unwrap_or(after.len());
+            let (key, behind) = after.split_at(end);
+            parts.push(match key {
+                "" => return Err("the path has an empty name".into()),
+                "*" => {
+                    return Err(
+                        "`.*` takes all values of an object, which have no order here".into(),
+                    );
+                }
+                _ if key.contains(['(', ')', ' ', ',']) => {
+                    return Err(format!("`{}` is no name", super::short(key)));
+                }
+                _ => Part::Key(key.to_owned()),
+            });
+            rest = behind;
+            continue;
+        }
+        let inner = rest.strip_prefix('[').ok_or("the path is not finished")?;
+        let end = bracket_end(inner).ok_or("a bracket of the path is not closed")?;
+        parts.push(bracket(inner.get(..end).unwrap_or("").trim())?);
+        rest = inner.get(end + 1..).unwrap_or("");
+    }
+    Ok(parts)
+}
+
+/// Where the bracket closes that is open at the beginning.
+fn bracket_end(text: &str) -> Option<usize> {
+    let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
+    for (at, c) in text.char_indices() {
+        match (c, quote) {
+            _ if escaped => escaped = false,
+            ('\\', Some(_)) => escaped = true,
+            (_, Some(open)) if c == open => quote = None,
+            ('\'' | '"', None) => quote = Some(c),
+            ('[', None) => depth += 1,
+            (']', None) if depth == 0 => return Some(at),
+            (']', None) => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn bracket(text: &str) -> Result<Part, String> {
+    if text == "*" {
+        return Ok(Part::All);
+    }
+    if let Some(condition) = text.strip_prefix('?') {
+        let condition = condition.trim();
+        let inner = condition
+            .strip_prefix('(')
+            .and_then(|text| text.strip_suffix(')'));
+        return filter(inner.unwrap_or(condition)).map(Part::Filter);
+    }
+    if let Some(key) = quoted(text) {
+        return Ok(Part::Key(key));
+    }
+    if let Ok(index) = text.parse() {
+        return Ok(Part::Index(index));
+    }
+    let bound = |text: &str| -> Option<Option<i64>> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Some(None);
+        }
+        text.parse::<i64>().ok().filter(|at| *at >= 0).map(Some)
+    };
+    if let Some((from, to)) = text.split_once(':')
+        && let (Some(from), Some(to)) = (bound(from), bound(to))
+    {
+        return Ok(Part::Slice(from, to));
+    }
+    Err(format!(
+        "`[{}]` has no counterpart in a path",
+        super::short(text)
+    ))
+}
+
+fn quoted(text: &str) -> Option<String> {
+    let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
+    Some(inner.replace(&format!("\\{quote}"), &quote.to_string()))
+}
+
+/// A condition over `@`: comparisons joined by `&&` and `||`.
+fn filter(text: &str) -> Result<Expr, String> {
+    let either = text.split("||").map(|part| {
+        let all = part.split("&&").map(|one| comparison(one.trim()));
+        tree::joined(all.collect::<Result<_, _>>()?, BinaryOp::And).ok_or_else(String::new)
+    });
+    tree::joined(either.collect::<Result<_, String>>()?, BinaryOp::Or).ok_or_else(String::new)
+}
+
+fn comparison(text: &str) -> Result<Expr, String> {
+    let operators = [
+        ("==", BinaryOp::Equal),
+        ("!=", BinaryOp::NotEqual),
+        ("<=", BinaryOp::LessEqual),
+        (">=", BinaryOp::GreaterEqual),
+        ("<", BinaryOp::Less),
+        (">", BinaryOp::Greater),
+    ];
+    for (sign, operator) in operators {
+        if let Some((left, right)) = text.split_once(sign) {
+            return Ok(tree::binary(
+                operand(left.trim())?,
+                operator,
+                operand(right.trim())?,
+            ));
+        }
+    }
+    if let Some(inner) = text.strip_prefix('!') {
+        return Ok(tree::unary(UnaryOp::Not, comparison(inner.trim())?));
+    }
+    Ok(tree::function("has", vec![operand(text)?]))
+}
+
+fn operand(text: &str) -> Result<Expr, String> {
+    if let Some(rest) = text.strip_prefix('@') {
+        return Ok(follow(Value::Opaque(tree::variable(ONE)), &parts(rest)?)?.expr());
+    }
+    if let Some(text) = quoted(text) {
+        return Ok(tree::text(&text));
+    }
+    match text {
+        "true" | "false" => Ok(tree::boolean(text == "true")),
+        "null" => Ok(tree::null()),
+        _ => tree::number(text)
+            .ok_or_else(|| format!("`{}` is no operand of a filter", super::short(text))),
+    }
+}

@@ -1,0 +1,402 @@
+//! Lists of calls with references between them: payloads, step arrays, tool calls of models, numbered plans.
+
+mod literals;
+mod model;
+pub mod numbered;
+pub mod openai;
+mod order;
+pub mod payload;
+pub mod sage;
+
+use std::collections::BTreeSet;
+
+use planrun_lang::source::Span;
+use planrun_lang::syntax::ast::{
+    ClauseKind, Expr, File, Name, Statement, StatementKind, StepBody, TemplatePart,
+};
+use planrun_lang::yaml::{Content, Node};
+
+use crate::document::Refused;
+use crate::draft::{Draft, Made, excerpt, identifier, is_writable, one_line};
+use crate::tree;
+pub use model::json as json_in_prose;
+use order::{Order, ordered};
+
+/// The namespace of tools that the project does not have and the document does not place.
+const TOOLS: &str = "tools";
+
+/// More calls are refused.
+const MAX_CALLS: usize = 2000;
+
+/// A value among the arguments of a call.
+#[derive(Clone, Debug)]
+pub enum Value {
+    Plain(Expr),
+    /// A part of what another step gives.
+    Read {
+        step: usize,
+        path: Vec<String>,
+        span: Span,
+        written: String,
+    },
+    List(Vec<Value>),
+    Object(Vec<(String, Value)>),
+    /// A text with what others give in it.
+    Text(Vec<Value>),
+    /// A reference that leads nowhere, and why.
+    Lost {
+        span: Span,
+        written: String,
+        why: String,
+    },
+}
+
+impl Value {
+    /// A value of a document, whose texts may be references.
+    pub fn of(node: &Node, read: &mut dyn FnMut(&str, Span) -> Option<Self>) -> Self {
+        match &node.content {
+            Content::Text(text) => {
+                read(text, node.span).unwrap_or_else(|| Self::Plain(tree::text(text)))
+            }
+            Content::List(items) => {
+                Self::List(items.iter().map(|item| Self::of(item, read)).collect())
+            }
+            Content::Map(entries) => Self::Object(
+                entries
+                    .iter()
+                    .map(|entry| (entry.name.clone(), Self::of(&entry.value, read)))
+                    .collect(),
+            ),
+            Content::Null | Content::Bool(_) | Content::Number(_) => {
+                Self::Plain(tree::constant(node))
+            }
+        }
+    }
+
+    /// The steps that it reads.
+    fn reads(&self, found: &mut Vec<usize>) {
+        match self {
+            Self::Read { step, .. } => found.push(*step),
+            Self::List(values) | Self::Text(values) => {
+                for value in values {
+                    value.reads(found);
+                }
+            }
+            Self::Object(fields) => {
+                for (_, value) in fields {
+                    value.reads(found);
+                }
+            }
+            Self::Plain(_) | Self::Lost { .. } => {}
+        }
+    }
+}
+
+/// One call of the document.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// What the document calls the step.
+    pub id: String,
+    pub span: Span,
+    /// The tool, as it is written; empty where none is, so that nothing is called.
+    pub tool: String,
+    pub tool_span: Span,
+    pub arguments: Vec<(String, Value)>,
+    /// The steps that it waits for beside those that it reads.
+    pub after: Vec<usize>,
+    /// What has to hold for it.
+    pub when: Option<Expr>,
+    /// What the step is for.
+    pub doc: Option<String>,
+}
+
+/// What the plan gives.
+pub enum Answer {
+    /// What the step gives that comes last.
+    Last,
+    /// What all steps give.
+    All,
+    Value(Value),
+}
+
+/// The calls of a document.
+pub struct Listing {
+    pub doc: Option<String>,
+    pub calls: Vec<Call>,
+    pub answer: Answer,
+    /// Whether calls wait only for what they need.
+    pub is_parallel: bool,
+    /// Whether the rest goes on where a step fails.
+    pub settles: bool,
+}
+
+impl Listing {
+    /// The plan that makes these calls.
+    ///
+    /// # Errors
+    /// Where there are more of them than are read.
+    pub fn file(mut self, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
+        if self.calls.len() > MAX_CALLS {
+            let count = self.calls.len();
+            let message = format!("the plan has {count} calls, and at most {MAX_CALLS} are read");
+            let help = "split it into several plans";
+            return Err(Refused::new(Span::at(0), message, help));
+        }
+        let tools: Vec<(String, String)> =
+            self.calls.iter().map(|call| tool(call, draft)).collect();
+        for (namespace, _) in &tools {
+            draft.reserve(namespace);
+        }
+        let names = self
+            .calls
+            .iter()
+            .map(|call| draft.name_of(&call.id, call.span, "step"));
+        let names: Vec<String> = names.collect();
+        let needs: Vec<Vec<usize>> = self.calls.iter().map(needed).collect();
+        let Order { order, cycles } = ordered(&needs);
+        for cycle in &cycles {
+            self.cut(cycle, draft);
+        }
+        let mut done = vec![false; self.calls.len()];
+        let (mut body, mut steps) = (Vec::new(), Vec::new());
+        if self.settles {
+            let policy = tree::object(vec![("on_failure".to_owned(), tree::variable("settle"))]);
+            body.push(tree::statement(StatementKind::Policy(policy)));
+        }
+        for number in &order {
+            let parts = (
+                self.calls.get(*number),
+                names.get(*number),
+                tools.get(*number),
+            );
+            let (Some(call), Some(name), Some(tool)) = parts else {
+                continue;
+            };
+            if call.tool.is_empty() {
+                continue;
+            }
+            steps.push(self.step(call, name, tool, (&names, &done), draft));
+            done.get_mut(*number)
+                .into_iter()
+                .for_each(|done| *done = true);
+        }
+        if self.is_parallel && steps.len() > 1 {
+            body.push(tree::statement(StatementKind::Parallel(tree::block(steps))));
+        } else {
+            body.append(&mut steps);
+        }
+        body.push(tree::reply(self.reply(&order, &names, &done, draft)));
+        let made = Made {
+            doc: self.doc,
+            parameters: Vec::new(),
+            returns: Some(tree::type_named("any")),
+            body,
+        };
+        Ok(draft.file(plan, made))
+    }
+
+    fn reply(
+        &self,
+        order: &[usize],
+        names: &[String],
+        done: &[bool],
+        draft: &mut Draft<'_>,
+    ) -> Expr {
+        let given = |step: &usize| names.get(*step).map(|name| tree::variable(name));
+        let is_done = |step: &&usize| done.get(**step) == Some(&true);
+        match &self.answer {
+            Answer::Last => order
+                .iter()
+                .rfind(is_done)
+                .and_then(given)
+                .unwrap_or_else(tree::null),
+            Answer::All => {
+                let mut steps: Vec<usize> = order.iter().filter(is_done).copied().collect();
+                steps.sort_unstable();
+                tree::list(steps.iter().filter_map(given).collect())
+            }
+            Answer::Value(value) => lowered(value, names, done, draft),
+        }
+    }
+
+    /// Tells a circle, and keeps the call that closes it from being made.
+    fn cut(&mut self, cycle: &[usize], draft: &mut Draft<'_>) {
+        let ids = cycle
+            .iter()
+            .filter_map(|step| Some(self.calls.get(*step)?.id.as_str()));
+        let path = ids.collect::<Vec<_>>().join(" -> ");
+        let last = cycle
+            .len()
+            .checked_sub(2)
+            .and_then(|place| cycle.get(place))
+            .copied();
+        let Some(call) = last.and_then(|last| self.calls.get_mut(last)) else {
+            return;
+        };
+        let why = "each of these waits for the next; take one of the dependencies away";
+        let hole = draft.hole(call.span, format!("the cycle {path}"), why);
+        call.when.get_or_insert(hole);
+    }
+
+    fn step(
+        &self,
+        call: &Call,
+        name: &str,
+        (namespace, tool): &(String, String),
+        (names, done): (&[String], &[bool]),
+        draft: &mut Draft<'_>,
+    ) -> Statement {
+        let mut arguments = Vec::new();
+        for (key, value) in &call.arguments {
+            let value = lowered(value, names, done, draft);
+            if is_writable(key) {
+                arguments.push((key.clone(), value));
+            } else {
+                let what = format!("an argument of step `{}`", call.id);
+                draft.lost(call.span, what, "no argument can be called so");
+            }
+        }
+        let mut clauses: Vec<ClauseKind> = call
+            .when
+            .clone()
+            .map(ClauseKind::When)
+            .into_iter()
+            .collect();
+        let mut read = Vec::new();
+        call.arguments
+            .iter()
+            .for_each(|(_, value)| value.reads(&mut read));
+        // What is read is waited for anyway.
+        let is_open = |step: &&usize| !read.contains(step) && done.get(**step) == Some(&true);
+        let after = call
+            .after
+            .iter()
+            .filter(is_open)
+            .filter_map(|step| names.get(*step));
+        let after: Vec<Name> = after.map(|name| tree::name(name)).collect();
+        if !after.is_empty() {
+            clauses.push(ClauseKind::After(after));
+            if !self.is_parallel {
+                let what = format!("the place of step `{}`", call.id);
+                draft.changed(
+                    call.span,
+                    what,
+                    "waits for what it depends on, and for no other step",
+                );
+            }
+        }
+        let why = format!("`{name}`, a call of `{namespace}.{tool}`");
+        draft.carried(call.span, format!("step `{}`", call.id), why);
+        let called = draft.call(namespace, tool, arguments, &BTreeSet::new());
+        let mut step = tree::step(name, StepBody::Call(called), clauses);
+        let doc = call.doc.as_deref().map(one_line);
+        step.doc = doc.filter(|doc| !doc.is_empty()).map(Into::into);
+        step
+    }
+}
+
+fn needed(call: &Call) -> Vec<usize> {
+    let mut needed = call.after.clone();
+    call.arguments
+        .iter()
+        .for_each(|(_, value)| value.reads(&mut needed));
+    needed.sort_unstable();
+    needed.dedup();
+    needed
+}
+
+fn lowered(value: &Value, names: &[String], done: &[bool], draft: &mut Draft<'_>) -> Expr {
+    match value {
+        Value::Plain(expression) => expression.clone(),
+        Value::Read {
+            step,
+            path,
+            span,
+            written,
+        } => {
+            let Some(name) = names.get(*step).filter(|_| done.get(*step) == Some(&true)) else {
+                let why = "what it reads comes in a circle, or not at all";
+                return draft.hole(*span, format!("the reference `{}`", excerpt(written)), why);
+            };
+            path.iter().fold(tree::variable(name), |value, part| {
+                match part.parse::<i64>() {
+                    Ok(number) if number >= 0 => tree::index(value, tree::int(number)),
+                    _ => tree::field(value, part),
+                }
+            })
+        }
+        Value::List(values) => tree::list(
+            values
+                .iter()
+                .map(|value| lowered(value, names, done, draft))
+                .collect(),
+        ),
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(key, value)| (key.clone(), lowered(value, names, done, draft)));
+            tree::object(fields.collect())
+        }
+        Value::Text(parts) => {
+            let parts = parts.iter().map(|part| match part {
+                Value::Plain(plain) => match &plain.kind {
+                    planrun_lang::syntax::ast::ExprKind::Literal(
+                        planrun_lang::syntax::ast::Literal::String(text),
+                    ) => TemplatePart::Text(text.clone()),
+                    _ => TemplatePart::Expr(plain.clone()),
+                },
+                // A text takes texts, numbers and truth values; anything becomes JSON.
+                other => TemplatePart::Expr(tree::function(
+                    "json",
+                    vec![lowered(other, names, done, draft)],
+                )),
+            });
+            tree::template(parts.collect())
+        }
+        Value::Lost { span, written, why } => {
+            draft.hole(*span, format!("the reference `{}`", excerpt(written)), why)
+        }
+    }
+}
+
+/// The tool that is meant: one of the project where one is called so, else one that the plan declares.
+fn tool(call: &Call, draft: &mut Draft<'_>) -> (String, String) {
+    let written = call.tool.as_str();
+    if written.is_empty() {
+        return (TOOLS.to_owned(), String::new());
+    }
+    let placed = written.split_once('.').or_else(|| written.split_once("__"));
+    if let Some((namespace, name)) = placed
+        && draft.signature(namespace, name).is_some()
+    {
+        return (namespace.to_owned(), name.to_owned());
+    }
+    let what = format!("the tool `{}`", excerpt(written));
+    let mut found = draft.tools_named(written);
+    if found.len() > 1 {
+        let all: Vec<String> = found
+            .iter()
+            .map(|(namespace, name)| format!("`{namespace}.{name}`"))
+            .collect();
+        let why = format!(
+            "several tools of the project are called so: {}; say which one",
+            all.join(", ")
+        );
+        draft.lost(call.tool_span, what, why);
+        return (TOOLS.to_owned(), identifier(written));
+    }
+    if let Some(found) = found.pop() {
+        return found;
+    }
+    if let Some(near) = draft.near_tool(written) {
+        draft.changed(
+            call.tool_span,
+            what,
+            format!("is no tool of the project; did you mean `{near}`?"),
+        );
+    }
+    match placed {
+        Some((namespace, name)) => (identifier(namespace), identifier(name)),
+        None => (TOOLS.to_owned(), identifier(written)),
+    }
+}

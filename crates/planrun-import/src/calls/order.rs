@@ -1,0 +1,76 @@
+//! In which order calls stand that wait for each other.
+
+/// The order of calls, and the circles that were cut for it.
+pub struct Order {
+    pub order: Vec<usize>,
+    /// Each from a call back to itself.
+    pub cycles: Vec<Vec<usize>>,
+}
+
+/// The calls so that each stands behind those that it needs, otherwise in the order of the document.
+pub fn ordered(needs: &[Vec<usize>]) -> Order {
+    let mut state = vec![State::Open; needs.len()];
+    let mut found = Order {
+        order: Vec::new(),
+        cycles: Vec::new(),
+    };
+    for start in 0..needs.len() {
+        visit(start, needs, &mut state, &mut found);
+    }
+    found
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Open,
+    Begun,
+    Done,
+}
+
+/// Without recursion, since documents may be long chains.
+fn visit(start: usize, needs: &[Vec<usize>], state: &mut [State], found: &mut Order) {
+    let mut path = vec![(start, 0)];
+    while let Some((call, next)) = path.pop() {
+        if next == 0 {
+            match state.get_mut(call) {
+                Some(state) if *state == State::Open => *state = State::Begun,
+                _ => continue,
+            }
+        }
+        let needed = needs.get(call).and_then(|needs| needs.get(next)).copied();
+        let Some(needed) = needed else {
+            if let Some(state) = state.get_mut(call) {
+                *state = State::Done;
+            }
+            found.order.push(call);
+            continue;
+        };
+        path.push((call, next + 1));
+        match state.get(needed) {
+            Some(State::Open) => path.push((needed, 0)),
+            Some(State::Begun) => {
+                let begun = path.iter().map(|(call, _)| *call);
+                let mut cycle: Vec<usize> = begun.skip_while(|call| *call != needed).collect();
+                cycle.push(needed);
+                found.cycles.push(cycle);
+            }
+            Some(State::Done) | None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_stand_behind_what_they_need_and_circles_are_paths() {
+        let straight = ordered(&[vec![2], vec![], vec![1]]);
+        assert_eq!((straight.order, straight.cycles.len()), (vec![1, 2, 0], 0));
+        let round = ordered(&[vec![1], vec![2], vec![0], vec![3]]);
+        assert_eq!(round.cycles, [vec![0, 1, 2, 0], vec![3, 3]]);
+        assert_eq!(round.order, [2, 1, 0, 3]);
+        let long: Vec<Vec<usize>> = (0..100_000).map(|call| vec![call + 1]).collect();
+        assert_eq!(ordered(&long).order.len(), 100_000);
+    }
+}

@@ -1,0 +1,324 @@
+//! Payloads of the skeleton: steps with a tool, its arguments, dependencies and references such as `$step_1.output.docs`.
+
+use std::collections::BTreeMap;
+
+use planrun_lang::diag::closest;
+use planrun_lang::source::Span;
+use planrun_lang::syntax::ast::{Expr, File};
+use planrun_lang::yaml::Node;
+
+use super::{Answer, Call, Listing, Value};
+use crate::document::{Refused, items};
+use crate::draft::Draft;
+
+/// What a payload must have.
+const FIELDS: [&str; 4] = ["task_summary", "assumptions", "risks", "steps"];
+/// What a step must have.
+const STEP_FIELDS: [&str; 7] = [
+    "step_id",
+    "title",
+    "description",
+    "dependencies",
+    "deliverable",
+    "acceptance",
+    "tool",
+];
+/// Names that tools had before.
+const ALIASES: [(&str, &str); 6] = [
+    ("time_tool", "get_time"),
+    ("get_time_tool", "get_time"),
+    ("search", "search_tool"),
+    ("search_local", "search_tool"),
+    ("summarize", "summarize_tool"),
+    ("summary", "summarize_tool"),
+];
+
+/// Whether a document looks like a payload.
+pub fn recognizes(root: &Node) -> bool {
+    let is_step = |step: &Node| {
+        step.get("tool")
+            .is_some_and(|tool| tool.entries().is_some())
+            || step.get("step_id").is_some()
+    };
+    let steps = root.get("steps");
+    root.get("task_summary").is_some()
+        || steps
+            .and_then(Node::items)
+            .is_some_and(|steps| !steps.is_empty() && steps.iter().all(is_step))
+}
+
+/// The plan that a payload is.
+///
+/// # Errors
+/// Where it has more calls than are read.
+pub fn import(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
+    for field in FIELDS {
+        if root.get(field).is_none() {
+            fault(
+                draft,
+                root.span,
+                format!("missing top-level field: {field}"),
+            );
+        }
+    }
+    let steps = items(root, "steps");
+    if steps.is_empty() {
+        let place = root.get("steps").map_or(root.span, |steps| steps.span);
+        fault(draft, place, "steps must be a non-empty array".to_owned());
+    }
+    let ids = ids(steps, draft);
+    let calls = steps
+        .iter()
+        .enumerate()
+        .map(|(number, step)| call(step, number, &ids, draft));
+    let calls = calls.collect();
+    let listing = Listing {
+        doc: root
+            .get("task_summary")
+            .and_then(Node::text)
+            .map(str::to_owned),
+        calls,
+        answer: Answer::Last,
+        is_parallel: false,
+        settles: true,
+    };
+    listing.file(plan, draft)
+}
+
+/// What the rules of the format forbid: told in their words.
+fn fault(draft: &mut Draft<'_>, span: Span, message: String) {
+    draft.lost(span, "the rules of payloads", message);
+}
+
+/// The number of each step by its id, and what is wrong with the ids.
+fn ids(steps: &[Node], draft: &mut Draft<'_>) -> BTreeMap<String, usize> {
+    let mut ids = BTreeMap::new();
+    let mut numbers = Vec::new();
+    for (number, step) in steps.iter().enumerate() {
+        let Some(node) = step.get("step_id") else {
+            continue;
+        };
+        let Some(id) = node.text() else { continue };
+        if ids.insert(id.to_owned(), number).is_some() {
+            fault(
+                draft,
+                node.span,
+                "step_id must be unique across steps".to_owned(),
+            );
+        }
+        // `step_01` is not the first step.
+        let place = id
+            .strip_prefix("step_")
+            .filter(|rest| !rest.starts_with('0'));
+        numbers.push((place.and_then(|rest| rest.parse::<usize>().ok()), node.span));
+    }
+    let first = numbers.first().filter(|(place, _)| *place != Some(1));
+    if let Some((_, span)) = first {
+        fault(
+            draft,
+            *span,
+            "step_id sequence must start from step_1".to_owned(),
+        );
+    }
+    let gap = numbers
+        .iter()
+        .enumerate()
+        .find(|(number, (place, _))| *place != Some(number + 1));
+    if let (Some((_, (_, span))), None) = (gap, first) {
+        fault(
+            draft,
+            *span,
+            "step_id sequence must be contiguous: step_1..step_N".to_owned(),
+        );
+    }
+    ids
+}
+
+/// What the rules forbid in one step.
+fn shape(step: &Node, number: usize, draft: &mut Draft<'_>) {
+    if step.entries().is_none() {
+        fault(
+            draft,
+            step.span,
+            format!("steps[{number}] must be an object"),
+        );
+        return;
+    }
+    for field in STEP_FIELDS
+        .into_iter()
+        .filter(|field| step.get(field).is_none())
+    {
+        fault(
+            draft,
+            step.span,
+            format!("steps[{number}] missing field: {field}"),
+        );
+    }
+    let Some(tool) = step.get("tool") else { return };
+    if tool.entries().is_none() {
+        let message =
+            format!("steps[{number}].tool must be an object (string form is not allowed)");
+        fault(draft, tool.span, message);
+    }
+    if let (Some(_), Some(other)) = (tool.get("args"), step.get("args")) {
+        let message = format!("steps[{number}] must not provide both step.args and tool.args");
+        fault(draft, other.span, message);
+    }
+}
+
+fn call(step: &Node, number: usize, ids: &BTreeMap<String, usize>, draft: &mut Draft<'_>) -> Call {
+    shape(step, number, draft);
+    let (after, when) = dependencies(step, number, ids, draft);
+    let tool = step.get("tool");
+    let name = tool.and_then(|tool| tool.get("name").or(Some(tool)));
+    let written = name.and_then(Node::text).unwrap_or_default();
+    if written.is_empty() {
+        draft.lost(
+            step.span,
+            format!("steps[{number}]"),
+            "calls no tool, and is left out",
+        );
+    }
+    let only = match after.as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    };
+    let mut read = |text: &str, span: Span| reference(text, span, only, ids);
+    let arguments = tool
+        .and_then(|tool| tool.get("args"))
+        .or_else(|| step.get("args"));
+    let entries = arguments.and_then(Node::entries).unwrap_or_default().iter();
+    let arguments = entries.map(|entry| (entry.name.clone(), Value::of(&entry.value, &mut read)));
+    let arguments = arguments.collect();
+    let tool_span = name.map_or(step.span, |name| name.span);
+    let id = step.get("step_id").and_then(Node::text);
+    Call {
+        id: id.map_or_else(|| format!("step_{}", number + 1), str::to_owned),
+        span: step.span,
+        tool: current(written, draft, tool_span),
+        tool_span,
+        arguments,
+        after,
+        when,
+        doc: step.get("title").and_then(Node::text).map(str::to_owned),
+    }
+}
+
+/// The steps that a step waits for, and a condition that cannot hold where one of them does not exist.
+fn dependencies(
+    step: &Node,
+    number: usize,
+    ids: &BTreeMap<String, usize>,
+    draft: &mut Draft<'_>,
+) -> (Vec<usize>, Option<Expr>) {
+    let (mut after, mut blocked) = (Vec::new(), None);
+    for node in items(step, "dependencies") {
+        let Some(wanted) = node.text() else { continue };
+        match ids.get(wanted) {
+            Some(other) if *other < number => after.push(*other),
+            Some(other) => {
+                fault(
+                    draft,
+                    node.span,
+                    format!("steps[{number}] has forward dependency: {wanted}"),
+                );
+                if *other != number {
+                    after.push(*other);
+                }
+            }
+            None => {
+                let near = closest(wanted, ids.keys().map(String::as_str));
+                let help =
+                    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                let why = format!("steps[{number}] has unknown dependency: {wanted}{help}");
+                blocked = Some(draft.hole(node.span, "the rules of payloads", why));
+            }
+        }
+    }
+    (after, blocked)
+}
+
+/// The name that a tool has now.
+fn current(written: &str, draft: &mut Draft<'_>, span: Span) -> String {
+    let alias = ALIASES.into_iter().find(|(alias, _)| *alias == written);
+    match alias {
+        Some((_, name)) if draft.tools_named(written).is_empty() => {
+            draft.changed(
+                span,
+                format!("the tool `{written}`"),
+                format!("is called `{name}` now"),
+            );
+            name.to_owned()
+        }
+        _ => written.to_owned(),
+    }
+}
+
+/// A text that refers to what a step gives: `$step_1.output.docs`, or one of the forms into which models drift. Any other
+/// text is a text, also one that begins with `step_`.
+fn reference(
+    text: &str,
+    span: Span,
+    only: Option<usize>,
+    ids: &BTreeMap<String, usize>,
+) -> Option<Value> {
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && part
+                .chars()
+                .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+    };
+    let plain = text.trim();
+    let dollar = plain.strip_prefix('$');
+    let body = dollar.unwrap_or(plain);
+    let relative = body
+        .strip_prefix('.')
+        .or(Some(body))
+        .filter(|_| dollar.is_none());
+    let drifted = relative
+        .and_then(|rest| rest.strip_prefix("output."))
+        .filter(|rest| rest.starts_with("step_"));
+    let mut parts: Vec<&str> = drifted.unwrap_or(body).split('.').collect();
+    let read = |step: usize, path: &[&str]| Value::Read {
+        step,
+        path: path.iter().map(|part| (*part).to_owned()).collect(),
+        span,
+        written: text.to_owned(),
+    };
+    if body.starts_with(".output") && drifted.is_none() && dollar.is_none() {
+        parts.remove(0);
+        let (_, path) = parts.split_first()?;
+        if !path.iter().copied().all(is_part) {
+            return None;
+        }
+        return Some(match only {
+            Some(step) => read(step, path),
+            None => lost(
+                text,
+                span,
+                "it is relative, and the step has not exactly one dependency".to_owned(),
+            ),
+        });
+    }
+    let (step, rest) = parts.split_first()?;
+    let number = step.strip_prefix("step_")?;
+    let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
+    let has_output = rest.first() == Some(&"output");
+    let is_reference =
+        rest.iter().copied().all(is_part) && (has_output || (rest.is_empty() && dollar.is_some()));
+    if !(is_number || ids.contains_key(*step)) || !is_reference {
+        return None;
+    }
+    Some(match ids.get(*step) {
+        Some(number) => read(*number, rest.get(1..).unwrap_or_default()),
+        None => lost(text, span, format!("there is no step `{step}`")),
+    })
+}
+
+fn lost(text: &str, span: Span, why: String) -> Value {
+    Value::Lost {
+        span,
+        written: text.to_owned(),
+        why,
+    }
+}

@@ -1,0 +1,253 @@
+//! Step arrays of SAGE: tools and a reply in order, or a graph of steps that depend on each other.
+
+use std::collections::BTreeMap;
+
+use planrun_lang::diag::closest;
+use planrun_lang::source::Span;
+use planrun_lang::syntax::ast::{Expr, File};
+use planrun_lang::yaml::{Content, Node};
+
+use super::{Answer, Call, Listing, Value};
+use crate::document::Refused;
+use crate::draft::{Draft, excerpt};
+use crate::tree;
+
+/// The fields of the graph, each with its other names.
+const ACTION: [&str; 2] = ["action", "type"];
+const TOOL: [&str; 3] = ["tool_id", "tool", "name"];
+const INPUTS: [&str; 4] = ["inputs", "arguments", "params", "args"];
+const NEEDS: [&str; 2] = ["depends_on", "dependencies"];
+
+/// The steps of a document: a list, or an object with one.
+fn steps(root: &Node) -> Option<&[Node]> {
+    let wrapped = ["steps", "plan"]
+        .into_iter()
+        .find_map(|name| root.get(name));
+    wrapped.unwrap_or(root).items()
+}
+
+fn first<'n>(step: &'n Node, names: &[&str]) -> Option<&'n Node> {
+    let there = names.iter().filter_map(|name| step.get(name));
+    there
+        .into_iter()
+        .find(|node| !matches!(node.content, Content::Null))
+}
+
+/// Whether a document looks like an array of tools and a reply.
+pub fn recognizes_array(root: &Node) -> bool {
+    let is_step = |step: &Node| {
+        matches!(
+            step.get("type").and_then(Node::text),
+            Some("tool" | "reply")
+        )
+    };
+    root.items().is_some_and(|steps| steps.iter().any(is_step)) && !recognizes_graph(root)
+}
+
+/// Whether a document looks like a graph of steps.
+pub fn recognizes_graph(root: &Node) -> bool {
+    let is_step = |step: &Node| first(step, &NEEDS).is_some() || step.get("tool_id").is_some();
+    steps(root).is_some_and(|steps| steps.iter().any(is_step))
+}
+
+/// The plan of an array.
+///
+/// # Errors
+/// Where it has more calls than are read.
+pub fn import_array(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
+    let (mut calls, mut reply) = (Vec::new(), None);
+    let mut elements = root.items().unwrap_or_default().iter().enumerate();
+    for (number, step) in elements.by_ref() {
+        match element(step) {
+            Ok(Element::Call(call)) => calls.push(call),
+            Ok(Element::Reply(text)) => {
+                draft.carried(step.span, format!("element {}", number + 1), "the reply");
+                reply = Some(Value::Plain(tree::text(text)));
+                break;
+            }
+            Ok(Element::Nothing) => {
+                let why = "is left out: its text is empty";
+                draft.changed(step.span, format!("element {}", number + 1), why);
+            }
+            Err((span, why)) => draft.lost(span, format!("element {}", number + 1), why),
+        }
+    }
+    if let Some((_, behind)) = elements.next() {
+        let why = "is left out, since it would never run";
+        draft.changed(behind.span, "what stands behind the reply", why);
+    }
+    if reply.is_none() {
+        let why = "is the list of all results; `planrun run --output observations` tells them a line each";
+        draft.changed(root.span, "the summary in place of a reply", why);
+    }
+    let listing = Listing {
+        doc: None,
+        calls,
+        answer: reply.map_or(Answer::All, Answer::Value),
+        is_parallel: false,
+        settles: true,
+    };
+    listing.file(plan, draft)
+}
+
+/// One element of an array.
+enum Element<'d> {
+    Call(Call),
+    Reply(&'d str),
+    /// A reply without a text.
+    Nothing,
+}
+
+/// # Errors
+/// Where something is wrong with it, and what.
+fn element(step: &Node) -> Result<Element<'_>, (Span, String)> {
+    match step.get("type").and_then(Node::text) {
+        Some("reply") => {
+            let text = step
+                .get("text")
+                .and_then(Node::text)
+                .unwrap_or_default()
+                .trim();
+            Ok(if text.is_empty() {
+                Element::Nothing
+            } else {
+                Element::Reply(text)
+            })
+        }
+        Some("tool") => {
+            let name = step.get("name").and_then(Node::text);
+            let name = name.ok_or_else(|| (step.span, "names no tool".to_owned()))?;
+            let arguments = arguments(step.get("arguments"));
+            let no_object = |span| (span, "has arguments that are no object".to_owned());
+            Ok(Element::Call(call(
+                name,
+                step,
+                name,
+                arguments.map_err(no_object)?,
+            )))
+        }
+        Some(other) => Err((
+            step.span,
+            format!("`{}` is no kind of step", excerpt(other)),
+        )),
+        None => Err((
+            step.span,
+            "does not say what it is, under `type`".to_owned(),
+        )),
+    }
+}
+
+fn call(id: &str, step: &Node, tool: &str, arguments: Vec<(String, Value)>) -> Call {
+    Call {
+        id: id.to_owned(),
+        span: step.span,
+        tool: tool.to_owned(),
+        tool_span: first(step, &TOOL).map_or(step.span, |node| node.span),
+        arguments,
+        after: Vec::new(),
+        when: None,
+        doc: step
+            .get("description")
+            .and_then(Node::text)
+            .map(str::to_owned),
+    }
+}
+
+/// The arguments of a call; none where nothing is written.
+fn arguments(node: Option<&Node>) -> Result<Vec<(String, Value)>, Span> {
+    let Some(node) = node.filter(|node| !matches!(node.content, Content::Null)) else {
+        return Ok(Vec::new());
+    };
+    let entries = node.entries().ok_or(node.span)?;
+    Ok(entries
+        .iter()
+        .map(|entry| {
+            (
+                entry.name.clone(),
+                Value::of(&entry.value, &mut |_, _| None),
+            )
+        })
+        .collect())
+}
+
+/// The plan of a graph.
+///
+/// # Errors
+/// Where it has more calls than are read.
+pub fn import_graph(root: &Node, plan: &str, draft: &mut Draft<'_>) -> Result<File, Refused> {
+    let steps = steps(root).unwrap_or_default();
+    let (mut calls, mut places, mut reply) = (Vec::new(), BTreeMap::new(), None);
+    let mut kept = Vec::new();
+    for (number, step) in steps.iter().enumerate() {
+        let id = step.get("id").and_then(Node::scalar);
+        let id = id.unwrap_or_else(|| number.to_string());
+        let what = format!("step {}", excerpt(&id));
+        let action = first(step, &ACTION).and_then(Node::text).unwrap_or("tool");
+        let inputs = arguments(first(step, &INPUTS));
+        match (first(step, &TOOL).and_then(Node::text), inputs) {
+            (Some(tool), Ok(inputs)) => {
+                if places.insert(id.clone(), calls.len()).is_some() {
+                    let why = "has the id of another step; what depends on it is not clear";
+                    draft.lost(step.span, what, why);
+                }
+                kept.push(step);
+                calls.push(call(&format!("step_{id}"), step, tool, inputs));
+            }
+            (None, Ok(inputs)) if matches!(action, "reply" | "finish" | "respond") => {
+                let text = step.get("text").and_then(Node::text);
+                let text = text.map(|text| Value::Plain(tree::text(text)));
+                draft.carried(step.span, what, "the reply");
+                reply = reply
+                    .or(text)
+                    .or_else(|| Some(inputs.into_iter().next()?.1));
+            }
+            (None, Ok(_)) => {
+                let why = format!(
+                    "`{}` names no tool, and a plan has calls only",
+                    excerpt(action)
+                );
+                draft.lost(step.span, what, why);
+            }
+            (_, Err(span)) => draft.lost(span, what, "has inputs that are no object"),
+        }
+    }
+    for (number, step) in kept.into_iter().enumerate() {
+        let (after, when) = needs(step, &places, draft);
+        if let Some(call) = calls.get_mut(number) {
+            (call.after, call.when) = (after, when);
+        }
+    }
+    let listing = Listing {
+        doc: None,
+        calls,
+        answer: reply.map_or(Answer::All, Answer::Value),
+        is_parallel: true,
+        settles: false,
+    };
+    listing.file(plan, draft)
+}
+
+/// The steps that a step waits for, and a condition that cannot hold where one of them does not exist.
+fn needs(
+    step: &Node,
+    places: &BTreeMap<String, usize>,
+    draft: &mut Draft<'_>,
+) -> (Vec<usize>, Option<Expr>) {
+    let Some(node) = first(step, &NEEDS) else {
+        return (Vec::new(), None);
+    };
+    let (mut after, mut blocked) = (Vec::new(), None);
+    for need in node.items().unwrap_or(std::slice::from_ref(node)) {
+        let Some(id) = need.scalar() else { continue };
+        if let Some(place) = places.get(&id) {
+            after.push(*place);
+            continue;
+        }
+        let near = closest(&id, places.keys().map(String::as_str));
+        let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let what = format!("the dependency `{}`", excerpt(&id));
+        let why = format!("there is no such step{help}");
+        blocked = Some(draft.hole(need.span, what, why));
+    }
+    (after, blocked)
+}

@@ -1,0 +1,208 @@
+//! The text of another system as a tree with places, within bounds.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use jsonc_parser::ast::{Object, ObjectPropName, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use planrun_lang::source::Span;
+use planrun_lang::yaml::{self, Content, Entry, Node};
+use serde_json::Number;
+
+/// Larger texts are refused, in bytes.
+pub const MAX_BYTES: usize = 4 * 1024 * 1024;
+/// Deeper nesting is refused.
+const MAX_DEPTH: usize = 96;
+/// More values are refused.
+const MAX_VALUES: usize = 200_000;
+
+/// A text that cannot be read, or is not of the format that it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refused {
+    pub span: Span,
+    pub message: String,
+    /// What to do.
+    pub help: String,
+}
+
+impl Refused {
+    pub fn new(span: Span, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            span,
+            message: message.into(),
+            help: help.into(),
+        }
+    }
+}
+
+/// Reads YAML or JSON; comments and trailing commas of JSON are passed over.
+///
+/// # Errors
+/// Where the text is neither, or is too large or too deep.
+pub fn read(text: &str) -> Result<Node, Refused> {
+    within_bounds(text)?;
+    if text.trim_start().starts_with(['{', '[']) {
+        return json(text, 0..text.len());
+    }
+    yaml::parse(text).map_err(|error| {
+        Refused::new(
+            error.span,
+            error.message,
+            "hand in one document of YAML or JSON",
+        )
+    })
+}
+
+/// Reads the JSON in a part of a text; places are those of the whole text.
+///
+/// # Errors
+/// Where the part is no JSON, or is too large or too deep.
+pub fn json(text: &str, part: Range<usize>) -> Result<Node, Refused> {
+    within_bounds(text)?;
+    let offset = part.start;
+    let inner = text.get(part).unwrap_or("");
+    if depth(inner) > MAX_DEPTH {
+        let message = format!("the document nests deeper than {MAX_DEPTH} levels");
+        return Err(Refused::new(Span::at(offset), message, "nest less deeply"));
+    }
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let parsed = parse_to_ast(inner, &CollectOptions::default(), &options).map_err(|error| {
+        let range = error.range();
+        let span = Span::new(offset + range.start, offset + range.end);
+        Refused::new(
+            span,
+            format!("this is no JSON: {}", error.kind()),
+            "mend the JSON there",
+        )
+    })?;
+    let value = parsed
+        .value
+        .ok_or_else(|| Refused::new(Span::at(offset), "the document is empty", "hand in a plan"))?;
+    let mut left = MAX_VALUES;
+    node(&value, offset, &mut left)
+}
+
+/// The elements under a key; none where there is no list.
+pub fn items<'n>(node: &'n Node, key: &str) -> &'n [Node] {
+    node.get(key).and_then(Node::items).unwrap_or_default()
+}
+
+/// The entries under a key; none where there is no mapping.
+pub fn entries<'n>(node: &'n Node, key: &str) -> &'n [Entry] {
+    node.get(key).and_then(Node::entries).unwrap_or_default()
+}
+
+/// # Errors
+/// Where the text is larger than is read.
+pub fn within_bounds(text: &str) -> Result<(), Refused> {
+    if text.len() <= MAX_BYTES {
+        return Ok(());
+    }
+    let message = format!(
+        "the document has {} bytes, and at most {MAX_BYTES} are read",
+        text.len()
+    );
+    Err(Refused::new(
+        Span::at(0),
+        message,
+        "split it into several plans",
+    ))
+}
+
+fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest, mut inside, mut escaped) = (0_usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if inside => escaped = true,
+            b'"' => inside = !inside,
+            b'{' | b'[' if !inside => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !inside => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+fn node(value: &Value<'_>, offset: usize, left: &mut usize) -> Result<Node, Refused> {
+    let span = Span::new(offset + value.start(), offset + value.end());
+    *left = left.checked_sub(1).ok_or_else(|| {
+        let message = format!("the document has more than {MAX_VALUES} values");
+        Refused::new(span, message, "split it")
+    })?;
+    let content = match value {
+        Value::NullKeyword(_) => Content::Null,
+        Value::BooleanLit(truth) => Content::Bool(truth.value),
+        Value::NumberLit(number) => number
+            .value
+            .parse::<Number>()
+            .map_or_else(|_| Content::Text(number.value.to_owned()), Content::Number),
+        Value::StringLit(text) => Content::Text(text.value.to_string()),
+        Value::Array(array) => {
+            let items = array.elements.iter().map(|item| node(item, offset, left));
+            Content::List(items.collect::<Result<_, _>>()?)
+        }
+        Value::Object(object) => Content::Map(fields_of(object, offset, left)?),
+    };
+    Ok(Node { span, content })
+}
+
+fn fields_of(object: &Object<'_>, offset: usize, left: &mut usize) -> Result<Vec<Entry>, Refused> {
+    let mut names = BTreeSet::new();
+    let entries = object.properties.iter().map(|property| {
+        let name = match &property.name {
+            ObjectPropName::String(text) => text.value.to_string(),
+            ObjectPropName::Word(word) => word.value.to_owned(),
+        };
+        let range = property.name.range();
+        let span = Span::new(offset + range.start, offset + range.end);
+        if !names.insert(name.clone()) {
+            let message = format!("the key `{name}` stands there twice");
+            return Err(Refused::new(span, message, "keep one of them"));
+        }
+        let value = node(&property.value, offset, left)?;
+        Ok(Entry { name, span, value })
+    });
+    entries.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_keeps_its_places_within_bounds() {
+        let text = "note: [{\"a\": [1, \"\\ud83d\\ude00\"],}] // c";
+        let node = json(text, 6..text.len()).unwrap();
+        let list = node.items().unwrap()[0].get("a").unwrap();
+        assert_eq!(&text[list.span.range()], "[1, \"\\ud83d\\ude00\"]");
+        assert_eq!(list.items().unwrap()[1].text(), Some("😀"));
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        assert!(read(&deep).unwrap_err().message.contains("96 levels"));
+        let wide = format!("[{}1]", "1,".repeat(MAX_VALUES));
+        assert!(read(&wide).unwrap_err().message.contains("200000 values"));
+        assert!(
+            read("{\"a\": 1, \"a\": 2}")
+                .unwrap_err()
+                .message
+                .contains("twice")
+        );
+        assert!(read(&" ".repeat(MAX_BYTES + 1)).is_err());
+    }
+}

@@ -1,0 +1,370 @@
+//! A plan in the making: its names, its tools, its report.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planrun_lang::diag::closest;
+use planrun_lang::diag::render::is_hidden;
+use planrun_lang::sema::Tools;
+use planrun_lang::source::Span;
+use planrun_lang::syntax::ast::{
+    Expr, File, Item, ItemKind, Parameter, Plan, Statement, Tool, TypeExpr, Use, UseNamespace,
+};
+use planrun_lang::syntax::is_reserved;
+use planrun_lang::types::Signature;
+
+use crate::report::{Fate, Report};
+use crate::tree::{self, NOWHERE};
+
+mod unused;
+
+pub use unused::expressions;
+
+/// Longer names are cut, in characters.
+const MAX_NAME: usize = 60;
+/// Words that are no names of values, or that read as something else where a value stands.
+const WORDS: [&str; 24] = [
+    "match",
+    "signal",
+    "any",
+    "string",
+    "int",
+    "double",
+    "bool",
+    "bytes",
+    "timestamp",
+    "duration",
+    "uint",
+    "secret",
+    "map",
+    "Result",
+    "Error",
+    "plan",
+    "input",
+    "wait",
+    "each",
+    "repeat",
+    "race",
+    "max",
+    "one",
+    "type",
+];
+
+/// How the document calls one tool.
+#[derive(Default)]
+struct Used {
+    calls: usize,
+    /// Arguments, each with the number of calls that name it.
+    arguments: BTreeMap<String, usize>,
+    /// In which order they came first.
+    order: Vec<String>,
+    fails: BTreeSet<String>,
+}
+
+/// What all formats build on.
+pub struct Draft<'t> {
+    pub report: Report,
+    catalog: &'t Tools,
+    names: BTreeSet<String>,
+    used: BTreeMap<(String, String), Used>,
+    types: BTreeMap<(String, String), TypeExpr>,
+    holes: usize,
+}
+
+/// The head and the body of the plan that was made.
+pub struct Made {
+    pub doc: Option<String>,
+    pub parameters: Vec<Parameter>,
+    pub returns: Option<TypeExpr>,
+    pub body: Vec<Statement>,
+}
+
+impl<'t> Draft<'t> {
+    pub fn new(catalog: &'t Tools) -> Self {
+        Self {
+            report: Report::default(),
+            catalog,
+            names: catalog.namespaces().map(str::to_owned).collect(),
+            used: BTreeMap::new(),
+            types: BTreeMap::new(),
+            holes: 0,
+        }
+    }
+
+    /// The tools of the project.
+    pub fn catalog(&self) -> &'t Tools {
+        self.catalog
+    }
+
+    /// Whether an input of a plan may be called so.
+    pub fn can_be_named(&self, name: &str) -> bool {
+        !is_reserved(name) && !self.catalog.has_namespace(name) && !self.is_namespace(name)
+    }
+
+    fn is_namespace(&self, name: &str) -> bool {
+        self.used.keys().any(|(namespace, _)| namespace == name)
+    }
+
+    /// Keeps a name for something else than a value.
+    pub fn reserve(&mut self, name: &str) {
+        self.names.insert(name.to_owned());
+    }
+
+    /// A name that nothing else has, as near as may be to the one that is wanted.
+    pub fn name(&mut self, wanted: &str) -> String {
+        let plain = identifier(wanted);
+        let mut name = plain.clone();
+        let mut number = 1;
+        while is_reserved(&name) || WORDS.contains(&name.as_str()) || self.names.contains(&name) {
+            number += 1;
+            name = format!("{plain}_{number}");
+        }
+        self.names.insert(name.clone());
+        name
+    }
+
+    /// The same for a part of the document; another name than that of the part is told.
+    pub fn name_of(&mut self, wanted: &str, span: Span, what: &str) -> String {
+        let name = self.name(wanted);
+        if name != wanted {
+            let why = format!("is called `{name}` in the plan");
+            self.report
+                .add(Fate::Changed, span, format!("{what} `{wanted}`"), why);
+        }
+        name
+    }
+
+    /// Tells that a part says the same in the plan.
+    pub fn carried(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
+        self.report.add(Fate::Carried, span, what, why);
+    }
+
+    /// Tells that a part is said otherwise.
+    pub fn changed(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
+        self.report.add(Fate::Changed, span, what, why);
+    }
+
+    /// Tells that a part is not in the plan.
+    pub fn lost(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
+        self.report.add(Fate::NotCarried, span, what, why);
+    }
+
+    /// What stands where something could not be carried: a name that does not exist, so that the plan cannot run unnoticed.
+    pub fn hole(&mut self, span: Span, what: impl Into<String>, why: impl AsRef<str>) -> Expr {
+        self.holes += 1;
+        let name = format!("not_carried_{}", self.holes);
+        let why = format!("{}; write it in place of `{name}`", why.as_ref());
+        self.report.add(Fate::NotCarried, span, what, why);
+        tree::variable(&name)
+    }
+
+    /// The contract of a tool of the project.
+    pub fn signature(&self, namespace: &str, tool: &str) -> Option<&'t Signature> {
+        self.catalog.find(namespace, tool).map(|found| &**found)
+    }
+
+    /// The tools of the project that are called so, in whichever namespace.
+    pub fn tools_named(&self, tool: &str) -> Vec<(String, String)> {
+        let all = self.catalog.namespaces().flat_map(|namespace| {
+            let names = self.catalog.names(namespace);
+            names.map(move |name| (namespace.to_owned(), name.to_owned()))
+        });
+        all.filter(|(_, name)| name == tool).collect()
+    }
+
+    /// The name of a tool of the project that comes nearest.
+    pub fn near_tool(&self, tool: &str) -> Option<String> {
+        let all = self.catalog.namespaces();
+        let names = all.flat_map(|namespace| self.catalog.names(namespace));
+        closest(tool, names).map(str::to_owned)
+    }
+
+    /// A call of a tool. One that the project does not have is declared in the plan.
+    pub fn call(
+        &mut self,
+        namespace: &str,
+        tool: &str,
+        arguments: Vec<(String, Expr)>,
+        fails: &BTreeSet<String>,
+    ) -> Expr {
+        let used = self
+            .used
+            .entry((namespace.to_owned(), tool.to_owned()))
+            .or_default();
+        used.calls += 1;
+        used.fails.extend(fails.iter().cloned());
+        for (argument, _) in &arguments {
+            if !used.arguments.contains_key(argument) {
+                used.order.push(argument.clone());
+            }
+            *used.arguments.entry(argument.clone()).or_default() += 1;
+        }
+        tree::call(namespace, tool, arguments)
+    }
+
+    /// What a declared tool gives.
+    pub fn gives(&mut self, namespace: &str, tool: &str, ty: TypeExpr) {
+        self.types
+            .insert((namespace.to_owned(), tool.to_owned()), ty);
+    }
+
+    /// The file, with the `use` and the `tool` items that its plan needs.
+    pub fn file(&mut self, plan: &str, made: Made) -> File {
+        self.file_of(vec![(identifier(plan), made)])
+    }
+
+    /// The same with several plans, each under its name.
+    pub fn file_of(&mut self, plans: Vec<(String, Made)>) -> File {
+        let mut items = Vec::new();
+        let namespaces: BTreeSet<&String> =
+            self.used.keys().map(|(namespace, _)| namespace).collect();
+        if !namespaces.is_empty() {
+            let namespaces = namespaces.into_iter().map(|namespace| UseNamespace {
+                name: tree::name(namespace),
+                alias: None,
+            });
+            items.push(item(ItemKind::Use(Use::Namespaces(namespaces.collect()))));
+        }
+        for ((namespace, name), used) in &self.used {
+            if self.catalog.find(namespace, name).is_none() {
+                let returns = self.types.get(&(namespace.clone(), name.clone()));
+                items.push(item(declared(namespace, name, used, returns)));
+            }
+        }
+        items.extend(plans.into_iter().map(|(name, made)| plan(&name, made)));
+        File {
+            items,
+            ..File::default()
+        }
+    }
+
+    /// The tools that the plan calls and the project does not have, dotted.
+    pub fn missing_tools(&self) -> Vec<String> {
+        let used = self.used.keys();
+        let missing = used.filter(|(namespace, name)| self.catalog.find(namespace, name).is_none());
+        missing
+            .map(|(namespace, name)| format!("{namespace}.{name}"))
+            .collect()
+    }
+}
+
+fn item(kind: ItemKind) -> Item {
+    Item {
+        span: Span::new(0, 1),
+        doc: None,
+        kind,
+    }
+}
+
+fn plan(name: &str, made: Made) -> Item {
+    let mut body = tree::block(made.body);
+    unused::remove(&mut body);
+    let doc = made
+        .doc
+        .map(|doc| one_line(&doc))
+        .filter(|doc| !doc.is_empty());
+    Item {
+        doc: doc.map(Into::into),
+        ..item(ItemKind::Plan(Plan {
+            name: tree::name(name),
+            parameters: made.parameters,
+            returns: made.returns,
+            body,
+        }))
+    }
+}
+
+fn declared(namespace: &str, name: &str, used: &Used, returns: Option<&TypeExpr>) -> ItemKind {
+    let parameters = used.order.iter().map(|argument| {
+        let named = used.arguments.get(argument).copied().unwrap_or_default();
+        parameter(argument, named < used.calls)
+    });
+    ItemKind::Tool(Tool {
+        namespace: tree::name(namespace),
+        name: tree::name(name),
+        parameters: parameters.collect(),
+        returns: returns.cloned().unwrap_or_else(|| tree::type_named("any")),
+        effect: Some(tree::name("effect")),
+        fails: used.fails.iter().map(|name| tree::name(name)).collect(),
+        key: None,
+    })
+}
+
+/// A parameter of any type.
+pub fn parameter(name: &str, optional: bool) -> Parameter {
+    Parameter {
+        span: NOWHERE,
+        name: tree::name(name),
+        optional,
+        ty: tree::type_named("any"),
+        default: None,
+    }
+}
+
+/// Text on one line, without what would act on a terminal.
+pub fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || is_hidden(c));
+    words
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Whether an argument or a field can be called so, in back quotes if need be.
+pub fn is_writable(name: &str) -> bool {
+    !name.is_empty() && !name.contains('`') && !name.chars().any(is_hidden)
+}
+
+/// A piece of a document for a message: one line, and not long.
+pub fn excerpt(text: &str) -> String {
+    let line = one_line(text);
+    let mut cut: String = line.chars().take(MAX_NAME).collect();
+    if cut.len() < line.len() {
+        cut.push('…');
+    }
+    cut
+}
+
+/// The text as an identifier: what cannot stand in one is an underscore.
+pub fn identifier(text: &str) -> String {
+    let letters = text
+        .chars()
+        .take(MAX_NAME)
+        .map(|c| if c.is_alphanumeric() { c } else { '_' });
+    let name: String = letters.collect();
+    if name.trim_matches('_').is_empty() {
+        return "part".to_owned();
+    }
+    if name.starts_with(|c: char| c.is_numeric()) {
+        return format!("_{name}");
+    }
+    name
+}
+
+/// The name of an error as that of a class: `Lambda.TooLarge` as `lambda_too_large`.
+pub fn error_name(name: &str) -> String {
+    let characters: Vec<char> = name.chars().take(MAX_NAME).collect();
+    let mut snake = String::new();
+    for (index, character) in characters.iter().enumerate() {
+        if !character.is_alphanumeric() {
+            snake.push('_');
+            continue;
+        }
+        let before = index
+            .checked_sub(1)
+            .and_then(|before| characters.get(before));
+        let next = characters.get(index + 1);
+        let opens = next.is_some_and(|next| next.is_lowercase())
+            && before.is_some_and(|before| before.is_uppercase());
+        let begins = before.is_some_and(|before| before.is_lowercase()) || opens;
+        if character.is_uppercase() && begins {
+            snake.push('_');
+        }
+        snake.extend(character.to_lowercase());
+    }
+    let snake = identifier(&snake);
+    if snake == "part" {
+        "failed".to_owned()
+    } else {
+        snake
+    }
+}

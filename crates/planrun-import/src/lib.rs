@@ -1,0 +1,180 @@
+//! Plans of other systems, read into planrun's language with a report of what was carried.
+//!
+//! A document is read with its places, its parts become a syntax tree, and [`planrun_lang::format`] prints that: no text
+//! of a plan is ever glued together, so text from outside cannot become code.
+
+mod aintegration;
+mod arazzo;
+pub mod asl;
+mod calls;
+pub mod document;
+mod draft;
+pub mod report;
+mod tree;
+
+use planrun_lang::format;
+use planrun_lang::sema::Tools;
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::yaml::Node;
+
+pub use document::Refused;
+use draft::Draft;
+use report::Report;
+
+/// The formats that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// State machines of AWS Step Functions.
+    Asl,
+    /// Workflows of Arazzo.
+    Arazzo,
+    /// Tasks and listeners of AIntegration.
+    Aintegration,
+    /// Payloads of the skeleton.
+    Payload,
+    /// Graphs of steps of SAGE.
+    Graph,
+    /// Arrays of steps of SAGE.
+    Steps,
+    /// Calls of tools in the shape of the OpenAI API.
+    ToolCalls,
+    /// Numbered plans of LLMCompiler.
+    Numbered,
+}
+
+impl Format {
+    /// Every format, in the order in which a document is tried.
+    pub const ALL: [Self; 8] = [
+        Self::Asl,
+        Self::Arazzo,
+        Self::Aintegration,
+        Self::Payload,
+        Self::Graph,
+        Self::Steps,
+        Self::ToolCalls,
+        Self::Numbered,
+    ];
+
+    /// The word for it on a command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Asl => "asl",
+            Self::Arazzo => "arazzo",
+            Self::Aintegration => "aintegration",
+            Self::Payload => "payload",
+            Self::Graph => "graph",
+            Self::Steps => "steps",
+            Self::ToolCalls => "tool-calls",
+            Self::Numbered => "numbered",
+        }
+    }
+
+    fn recognizes(self, root: &Node) -> bool {
+        match self {
+            Self::Asl => asl::recognizes(root),
+            Self::Arazzo => arazzo::recognizes(root),
+            Self::Aintegration => aintegration::recognizes(root),
+            Self::Payload => calls::payload::recognizes(root),
+            Self::Graph => calls::sage::recognizes_graph(root),
+            Self::Steps => calls::sage::recognizes_array(root),
+            Self::ToolCalls => calls::openai::recognizes(root),
+            // It is no tree; its lines are looked at before.
+            Self::Numbered => false,
+        }
+    }
+}
+
+/// A plan that was read, and how.
+#[derive(Debug)]
+pub struct Imported {
+    pub format: Format,
+    /// The canonical text of the plan.
+    pub text: String,
+    pub report: Report,
+}
+
+/// Reads a plan of another system. `plan` is what the plan is to be called, `tools` are those of the project.
+///
+/// # Errors
+/// Where the document cannot be read, or is of no format that is known.
+pub fn import(
+    source: &SourceFile,
+    format: Option<Format>,
+    plan: &str,
+    tools: &Tools,
+) -> Result<Imported, Refused> {
+    let text = source.text();
+    document::within_bounds(text)?;
+    let mut draft = Draft::new(tools);
+    let is_numbered = match format {
+        Some(format) => format == Format::Numbered,
+        None => calls::numbered::recognizes(text),
+    };
+    let (format, root) = if is_numbered {
+        (Format::Numbered, None)
+    } else {
+        let (format, root) = tree_of(text, format)?;
+        (format, Some(root))
+    };
+    let file = match (format, &root) {
+        (Format::Asl, Some(root)) => asl::import(root, plan, &mut draft),
+        (Format::Arazzo, Some(root)) => arazzo::import(root, &mut draft),
+        (Format::Aintegration, Some(root)) => aintegration::import(root, text, plan, &mut draft),
+        (Format::Payload, Some(root)) => calls::payload::import(root, plan, &mut draft),
+        (Format::Graph, Some(root)) => calls::sage::import_graph(root, plan, &mut draft),
+        (Format::Steps, Some(root)) => calls::sage::import_array(root, plan, &mut draft),
+        (Format::ToolCalls, Some(root)) => calls::openai::import(root, plan, &mut draft),
+        (Format::Numbered, _) | (_, None) => calls::numbered::import(text, plan, &mut draft),
+    }?;
+    for tool in draft.missing_tools() {
+        let why =
+            "is declared in the plan: the project has no such tool, and what it gives is not known";
+        draft.changed(Span::at(0), format!("the tool `{tool}`"), why);
+    }
+    let mut report = draft.report;
+    report.sort();
+    let text = format::print(&file).ok_or_else(|| {
+        Refused::new(
+            Span::at(0),
+            "the plan nests too deeply for this machine",
+            "nest less deeply",
+        )
+    })?;
+    Ok(Imported {
+        format,
+        text,
+        report,
+    })
+}
+
+/// The document as a tree, and its format. Models write their JSON into fences and prose.
+fn tree_of(text: &str, format: Option<Format>) -> Result<(Format, Node), Refused> {
+    let read = document::read(text);
+    let recognized = |root: &Node| {
+        format.or_else(|| {
+            Format::ALL
+                .into_iter()
+                .find(|format| format.recognizes(root))
+        })
+    };
+    if let Ok(root) = &read
+        && root.entries().is_some() | root.items().is_some()
+        && let Some(format) = recognized(root)
+    {
+        return Ok((format, root.clone()));
+    }
+    if let Ok(root) = calls::json_in_prose(text)
+        && let Some(format) = recognized(&root)
+    {
+        return Ok((format, root));
+    }
+    read?;
+    let names: Vec<&str> = Format::ALL.into_iter().map(Format::name).collect();
+    let help = format!("say what it is with `--from`: {}", names.join(", "));
+    Err(Refused::new(
+        Span::at(0),
+        "this is a document of no format that is known",
+        help,
+    ))
+}

@@ -1,0 +1,206 @@
+//! `planrun import`: a plan of another system as a plan of this one, with a report.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use planrun_import::report::{Fate, Note};
+use planrun_import::{Format, Imported, Refused, document};
+use planrun_lang::diag::render::{FileReport, human, json_findings, visible_text};
+use planrun_lang::sema::Tools;
+use planrun_lang::source::SourceFile;
+use serde_json::{Value as Json, json};
+
+use super::{Exit, Failure, Terminal};
+use planrun_runs::runs::Workspace;
+
+const EXAMPLES: &str = "\
+Examples:
+  planrun import machine.json                     the plan on standard output, the report on standard error
+  planrun import machine.json --output order.plan
+  planrun import - --from asl < machine.json      from standard input
+  planrun import plan.yaml --format json          plan, report and findings as one JSON document";
+
+/// Make a plan of a plan of another system, and tell what was carried, changed and not carried.
+///
+/// What has no counterpart is a name in the plan that does not exist, so that nobody runs the plan without noticing. The
+/// exit code is 1 where something was not carried, or where the check finds errors.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The document; `-` is standard input.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Its format; else it is recognized.
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub from: Option<Format>,
+    /// Write the plan to this file.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Overwrite the file where it is there.
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// What is printed.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: Printed,
+}
+
+/// How the result is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Printed {
+    /// The plan, and beside it the report.
+    Text,
+    /// One document with both, and with what the check finds.
+    Json,
+}
+
+fn formats() -> impl clap::builder::TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| {
+        let known = Format::ALL.into_iter().find(|format| format.name() == name);
+        known.ok_or("no format is called so")
+    })
+}
+
+/// Imports what the arguments name.
+///
+/// # Errors
+/// When the document cannot be read, or the plan cannot be written.
+pub fn run(
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let source = read(&arguments.file)?;
+    let beside = arguments.output.as_deref().unwrap_or(&arguments.file);
+    let workspace = Workspace::open(beside, project)?;
+    let tools: Tools = workspace.catalog(None).signatures().cloned().collect();
+    let made = match planrun_import::import(&source, arguments.from, &plan_name(beside), &tools) {
+        Ok(made) => made,
+        Err(refused) => return Err(Failure::Findings(told(&source, &refused))),
+    };
+    let name = arguments.output.as_ref().map_or_else(
+        || format!("{}.plan", plan_name(beside)),
+        |path| path.display().to_string(),
+    );
+    let plan = SourceFile::new(name, made.text.as_str());
+    let findings = workspace.check(&plan).diagnostics;
+    let is_sound = findings.iter().all(|finding| !finding.is_error());
+    if let Some(path) = &arguments.output {
+        write(path, &made.text, arguments.force)?;
+    }
+    let report = FileReport::new(plan, findings);
+    match arguments.format {
+        Printed::Json => {
+            terminal.print_json(&format!("{:#}\n", document_of(&source, &made, &report)))?
+        }
+        Printed::Text => {
+            if arguments.output.is_none() {
+                terminal.print_exactly(&made.text)?;
+            }
+            terminal.say(made.report.lines(&source).trim_end());
+            if !report.diagnostics.is_empty() {
+                terminal.say_plainly(&human(&[report], terminal.look));
+            }
+            terminal.say(&format!("{}: {}", made.format.name(), made.report.sum()));
+        }
+    }
+    let is_whole = made.report.count(Fate::NotCarried) == 0;
+    Ok(if is_sound && is_whole {
+        Exit::Fine
+    } else {
+        Exit::Findings
+    })
+}
+
+/// The document, no larger than is read.
+fn read(path: &Path) -> Result<SourceFile, Failure> {
+    let shown = path.display();
+    let cannot = |error: io::Error| Failure::Environment(format!("cannot read `{shown}`: {error}"));
+    let limit = document::MAX_BYTES as u64 + 1;
+    let mut bytes = Vec::new();
+    let is_stdin = path.as_os_str() == "-";
+    if is_stdin {
+        io::stdin()
+            .lock()
+            .take(limit)
+            .read_to_end(&mut bytes)
+            .map_err(cannot)?;
+    } else {
+        File::open(path)
+            .map_err(cannot)?
+            .take(limit)
+            .read_to_end(&mut bytes)
+            .map_err(cannot)?;
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::Findings(format!("`{shown}` is no text in UTF-8")))?;
+    let name = if is_stdin {
+        "<stdin>".to_owned()
+    } else {
+        shown.to_string()
+    };
+    Ok(SourceFile::new(name, text))
+}
+
+/// The name of the plan, after that of its file.
+fn plan_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.split('.').next().unwrap_or_default();
+    if matches!(stem, "" | "-") {
+        "imported".to_owned()
+    } else {
+        stem.to_owned()
+    }
+}
+
+fn write(path: &Path, text: &str, overwrites: bool) -> Result<(), Failure> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if overwrites {
+        options.create(true).truncate(true);
+    } else {
+        options.create_new(true);
+    }
+    let shown = path.display();
+    let written = options
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Failure::Usage(format!(
+            "`{shown}` is there already, so nothing was written; choose another name, or overwrite it with `--force`"
+        )),
+        _ => Failure::Environment(format!("cannot write `{shown}`: {error}")),
+    })
+}
+
+fn told(source: &SourceFile, refused: &Refused) -> String {
+    let Refused {
+        span,
+        message,
+        help,
+    } = refused;
+    let place = source.place(*span);
+    visible_text(&format!("{place}: {message}\n  help: {help}")).into_owned()
+}
+
+fn document_of(source: &SourceFile, made: &Imported, report: &FileReport) -> Json {
+    let note = |note: &Note| {
+        let place = source.position(note.span.start);
+        json!({
+            "fate": note.fate.word().replace(' ', "_"),
+            "line": place.line,
+            "column": place.column,
+            "what": note.what,
+            "why": note.why,
+        })
+    };
+    json!({
+        "version": 1,
+        "from": made.format.name(),
+        "plan": made.text,
+        "report": made.report.notes.iter().map(note).collect::<Vec<_>>(),
+        "diagnostics": json_findings(std::slice::from_ref(report)),
+    })
+}

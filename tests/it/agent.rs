@@ -1,0 +1,408 @@
+//! `planrun agent`: a scripted model plans over real HTTP, and what it writes is checked, approved, run and corrected.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use planrun_agent::planner::{Event, Options, Planner};
+use planrun_lang::source::SourceFile;
+use planrun_models::client::{HttpModel, Models};
+use planrun_models::double::{DoubleOptions, ModelDouble, Script};
+use planrun_runs::runs::Planrun;
+use planrun_tools::host::{Host, MemoryHost};
+use planrun_tools::project::{Location, Project};
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use crate::fixes::Case;
+use crate::mistakes::{MISTAKES, plan_of};
+use crate::support::{Mock, Output, folder, planrun};
+
+const DESK: &str = "name: desk
+tools:
+  - name: find
+    description: Open tickets of a customer.
+    endpoint: ${DESK_URL:http://127.0.0.1:8009}/tool
+    effect: read
+    parameters: { type: object, properties: { customer: { type: string } }, required: [customer] }
+    returns: { type: array, items: { type: object, properties: { id: { type: integer } }, required: [id] } }
+    errors: [ { reason: locked, class: tool.locked, happened: 'no' } ]
+    mock:
+      - { when: { customer: Bo }, fail: { reason: locked, error: the drawer of Bo is locked } }
+      - { data: [ { id: 1 }, { id: 2 } ] }
+  - name: close
+    description: Closes a ticket.
+    endpoint: ${DESK_URL:http://127.0.0.1:8009}/tool
+    effect: effect
+    parameters: { type: object, properties: { id: { type: integer } }, required: [id] }
+    returns: { type: object, properties: { at: { type: string } }, required: [at] }
+    mock: { at: noon }
+";
+
+/// What finds and counts, which asks nobody.
+const COUNT: &str = "step found = desk.find(customer: \"Li\")\nreply size(found)";
+
+/// A project with the desk, and a model that plays a script.
+struct Scene {
+    folder: TempDir,
+    desk: Mock,
+    model: Mock,
+}
+
+impl Scene {
+    /// A model that says these texts one after the other.
+    fn saying(texts: &[&str]) -> Self {
+        let mut turns = String::from("turns:\n");
+        for text in texts {
+            let _ = writeln!(turns, "- {}", json!({ "text": text }));
+        }
+        Self::new(&turns)
+    }
+
+    fn new(script: &str) -> Self {
+        let folder = folder([
+            ("planrun.yaml", "env: [DESK_URL]\napps: [apps/desk.yaml]\n"),
+            ("apps/desk.yaml", DESK),
+            ("script.yaml", script),
+        ]);
+        let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+        let desk = Mock::of(["--apps", &path("apps")]);
+        let model = Mock::of(["model", "--script", &path("script.yaml")]);
+        Self {
+            folder,
+            desk,
+            model,
+        }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let program = planrun(arguments)
+            .within(self.folder.path())
+            .variable("OPENAI_BASE_URL", self.model.address())
+            .variable("OPENAI_MODEL", "tiny");
+        self.desk.answering(program, &["desk"]).run()
+    }
+
+    fn agent(&self, arguments: &[&str]) -> Output {
+        let mut all = vec!["agent", "Count the tickets of Li"];
+        all.extend(arguments);
+        self.run(&all)
+    }
+
+    fn requests(&self) -> Vec<Json> {
+        let log = self.model.log().into_iter();
+        log.map(|line| line["body"].clone()).collect()
+    }
+}
+
+fn fenced(plan: &str) -> String {
+    format!("Here it is.\n```plan\n{plan}\n```")
+}
+
+/// The text of the last message of a request.
+fn last_words(request: &Json) -> &str {
+    let messages = request["messages"].as_array().unwrap();
+    messages.last().unwrap()["content"].as_str().unwrap()
+}
+
+#[test]
+fn a_plan_that_only_reads_runs_and_its_reply_is_the_result() {
+    let scene = Scene::saying(&[&fenced(COUNT)]);
+    let output = scene.agent(&[]);
+    assert_eq!((output.status, output.json()), (0, json!(2)), "{output:?}");
+    let requests = scene.requests();
+    let [request] = requests.as_slice() else {
+        panic!("{requests:?}")
+    };
+    let system = request["messages"][0]["content"].as_str().unwrap();
+    assert!(system.contains("desk.find"), "the shortlist: {system}");
+    assert!(system.contains("A plan calls tools"), "the card: {system}");
+    assert_eq!(last_words(request), "Count the tickets of Li");
+}
+
+#[test]
+fn findings_go_back_until_the_plan_is_clean() {
+    let wrong = "step found = desk.find(client: 7)\nreply sized(found)";
+    let scene = Scene::saying(&[&fenced(wrong), &fenced(COUNT)]);
+    let output = scene.agent(&[]);
+    assert_eq!((output.status, output.json()), (0, json!(2)), "{output:?}");
+    let requests = scene.requests();
+    let told = last_words(&requests[1]);
+    assert!(told.starts_with("Nothing was called."), "{told}");
+    assert!(told.contains("unknown-argument"), "{told}");
+    assert_eq!(scene.desk.calls(), ["find"]);
+}
+
+#[test]
+fn what_is_certain_is_mended_without_the_model() {
+    let scene = Scene::saying(&[&fenced(
+        "step found = desk.find(custmer: \"Li\")\nreply size(found)",
+    )]);
+    let output = scene.agent(&[]);
+    let asked = scene.requests().len();
+    // A misspelt argument has one certain correction.
+    assert_eq!((output.status, asked), (0, 1), "{output:?}");
+}
+
+#[test]
+fn findings_that_do_not_become_fewer_get_their_pages_and_then_an_end() {
+    let wrong = fenced("step found = desk.find(customer: 7)\nreply size(found)");
+    let scene = Scene::saying(&[&wrong, &wrong, &wrong, &wrong, &wrong, &wrong, &wrong]);
+    let output = scene.agent(&[]);
+    assert_eq!(output.status, 1, "{output:?}");
+    assert!(
+        output.stderr.contains("still has errors after 3 rounds"),
+        "{output:?}"
+    );
+    let requests = scene.requests();
+    assert_eq!(requests.len(), 3);
+    assert!(
+        !last_words(&requests[1]).contains("About "),
+        "the findings alone at first"
+    );
+    assert!(
+        last_words(&requests[2]).contains("About wrong-type:"),
+        "{}",
+        last_words(&requests[2])
+    );
+    assert_eq!(scene.desk.calls(), [] as [String; 0]);
+}
+
+#[test]
+fn rounds_are_bounded() {
+    let wrong = fenced("step found = desk.find(customer: 7)\nreply size(found)");
+    let scene = Scene::saying(&[&wrong, &wrong]);
+    let output = scene.agent(&["--rounds", "1"]);
+    assert_eq!(
+        (output.status, scene.requests().len()),
+        (1, 1),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn an_answer_without_a_plan_is_asked_for_one_and_then_told() {
+    let scene = Scene::saying(&["I would rather not.", &fenced(COUNT)]);
+    assert_eq!(scene.agent(&[]).status, 0);
+    assert!(last_words(&scene.requests()[1]).starts_with("That has no plan."));
+    let scene = Scene::saying(&["No.", "No, I said."]);
+    let output = scene.agent(&[]);
+    assert_eq!(output.status, 1);
+    assert!(
+        output
+            .stderr
+            .contains("the model wrote no plan, but: No, I said."),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn a_plan_that_wants_inputs_is_told_that_nobody_gives_any() {
+    let wants = fenced(
+        "use desk\nplan p(who: string) -> int { step found = desk.find(customer: who) reply size(found) }",
+    );
+    let scene = Scene::saying(&[&wants, &fenced(COUNT)]);
+    assert_eq!(scene.agent(&[]).json(), json!(2));
+    assert!(last_words(&scene.requests()[1]).contains("takes inputs"));
+    let two = fenced("plan a() -> int { reply 1 } plan b() -> int { reply 2 }");
+    let scene = Scene::saying(&[&two, &two]);
+    let output = scene.agent(&[]);
+    assert_eq!(output.status, 1);
+    assert!(output.stderr.contains("Hand in one plan"), "{output:?}");
+}
+
+#[test]
+fn tools_are_looked_up_in_the_middle() {
+    let plan = json!({ "text": fenced(COUNT) });
+    let script = format!(
+        "turns:\n- {{ calls: [{{ name: search, arguments: {{ query: close a ticket }} }}, {{ name: describe, arguments: {{ names: [desk.close] }} }}, {{ name: desk.close, arguments: {{ id: 1 }} }}] }}\n- {plan}\n"
+    );
+    let scene = Scene::new(&script);
+    assert_eq!(scene.agent(&[]).status, 0);
+    let requests = scene.requests();
+    let messages = requests[1]["messages"].as_array().unwrap();
+    let results: Vec<&str> = messages
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["content"].as_str().unwrap())
+        .collect();
+    assert!(results[0].contains("desk.close"), "{results:?}");
+    assert!(results[1].contains("id: int"), "{results:?}");
+    assert!(results[2].contains("step r = desk.close("), "{results:?}");
+    assert_eq!(scene.desk.calls(), ["find"], "lookups call nothing");
+}
+
+#[test]
+fn a_dry_run_shows_the_plan_and_calls_nothing() {
+    let scene = Scene::saying(&[&fenced("step c = desk.close(id: 1)\nreply c.at")]);
+    let output = scene.agent(&["--dry-run"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    assert!(
+        output.stdout.contains("step c = desk.close(id: 1)"),
+        "{output:?}"
+    );
+    assert!(
+        output.stdout.contains("desk.close at most 1 effect"),
+        "{output:?}"
+    );
+    assert_eq!(scene.desk.calls(), [] as [String; 0]);
+}
+
+#[test]
+fn what_changes_something_waits_for_a_yes() {
+    let scene = Scene::saying(&[&fenced("step c = desk.close(id: 1)\nreply c.at")]);
+    let output = scene.agent(&[]);
+    assert_eq!(output.status, 4, "{output:?}");
+    assert!(
+        output.stderr.contains("desk.close: once (effect), id = 1"),
+        "{output:?}"
+    );
+    assert_eq!(scene.desk.calls(), [] as [String; 0]);
+    let runs = scene.run(&["runs", "list", "--format", "json"]).json();
+    let run = runs["runs"][0]["run"].as_str().unwrap().to_owned();
+    let answered = scene.run(&["runs", "answer", &run, "approval=true", "--resume"]);
+    assert_eq!(answered.stdout, "noon\n", "{answered:?}");
+    assert_eq!(scene.desk.calls(), ["close"]);
+}
+
+#[test]
+fn a_plan_is_kept_under_a_name() {
+    let scene = Scene::saying(&[&fenced(COUNT)]);
+    let output = scene.agent(&["--save", "count_tickets"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    let again = scene.run(&["run", "plans/count_tickets.plan"]);
+    assert_eq!(again.json(), json!(2), "{again:?}");
+}
+
+#[test]
+fn a_profile_and_a_limit_reach_the_model_and_mistakes_in_it_are_told() {
+    let scene = Scene::saying(&[&fenced(COUNT)]);
+    let file = |text: &str| std::fs::write(scene.folder.path().join("profile.yaml"), text).unwrap();
+    file("persona: x\n");
+    let output = scene.agent(&["--profile", "profile.yaml"]);
+    assert_eq!(output.status, 3, "{output:?}");
+    assert!(output.stderr.contains("persona"), "{output:?}");
+    file("name: 小红\nlanguage: zh\ngoals: [be kind]\n");
+    let output = scene.agent(&["--profile", "profile.yaml", "--max-steps", "7"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    let requests = scene.requests();
+    let system = requests[0]["messages"][0]["content"].as_str().unwrap();
+    for words in [
+        "You are 小红, general assistant.",
+        "this language: zh",
+        "- be kind",
+        "at most 7 steps",
+    ] {
+        assert!(system.contains(words), "{words}: {system}");
+    }
+}
+
+#[test]
+fn a_model_that_cannot_be_asked_is_told_before_anything() {
+    let scene = Scene::saying(&[]);
+    let output = planrun(["agent", "x"]).within(scene.folder.path()).run();
+    assert_eq!(output.status, 3);
+    assert!(output.stderr.contains("set OPENAI_MODEL"), "{output:?}");
+    let output = scene.agent(&[]);
+    assert_eq!(output.status, 3, "{output:?}");
+    assert!(
+        output.stderr.contains("the model gave no answer"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn errors_of_the_project_are_no_matter_of_the_model() {
+    let scene = Scene::saying(&[]);
+    let broken = scene.folder.path().join("apps/desk.yaml");
+    std::fs::write(broken, DESK.replace("effect: read", "effect: reads")).unwrap();
+    let output = scene.agent(&[]);
+    assert_eq!(output.status, 1, "{output:?}");
+    assert!(output.stderr.contains("app-invalid"), "{output:?}");
+    assert!(!output.stderr.contains("the model plans"), "{output:?}");
+}
+
+#[test]
+fn a_plan_that_has_failed_is_corrected() {
+    let both = "step li = desk.find(customer: \"Li\")\nstep bo = desk.find(customer: size(li) > 0 ? \"Bo\" : \"Al\")\nreply size(li) + size(bo)";
+    let one = "step li = desk.find(customer: \"Li\")\nreply size(li)";
+    let scene = Scene::saying(&[&fenced(both), &fenced(one)]);
+    let output = scene.agent(&[]);
+    assert_eq!((output.status, output.json()), (0, json!(2)), "{output:?}");
+    assert_eq!(
+        scene.desk.calls(),
+        ["find", "find"],
+        "what is completed is taken over"
+    );
+    let requests = scene.requests();
+    let told = last_words(&requests[1]);
+    assert!(
+        told.contains("at bo: tool.locked: desk.find: the drawer of Bo is locked"),
+        "{told}"
+    );
+    assert!(!told.contains("run(plan"), "{told}");
+
+    let scene = Scene::saying(&[&fenced(both)]);
+    let output = scene.agent(&["--repairs", "0"]);
+    assert_eq!(output.status, 1);
+    assert!(output.stderr.contains("tool.locked"), "{output:?}");
+}
+
+/// Each mistake that models make most goes back as the one finding that it is, unless its correction is certain.
+#[tokio::test]
+async fn every_mistake_of_models_ends_in_a_clean_plan() {
+    let folder = folder([("planrun.yaml", "")]);
+    let planrun = Planrun::open(folder.path()).unwrap();
+    let mut told = 0;
+    for (statements, code, _) in MISTAKES.iter().copied().flatten() {
+        let turns = json!([{ "text": fenced(&plan_of(statements)) }, { "text": fenced("reply 7"), "repeat": "forever" }]);
+        let source = SourceFile::new("script.yaml", json!({ "turns": turns }).to_string());
+        let host: Arc<dyn Host> = Arc::new(MemoryHost::default());
+        let script = Script::read(&source).unwrap();
+        let double = ModelDouble::start(script, DoubleOptions::default(), host)
+            .await
+            .unwrap();
+        let model = model_at(&double.base_url());
+        let mut ignore = |_: Event<'_>| {};
+        let mut planner =
+            Planner::new(planrun.clone(), &model, Options::default(), &mut ignore).unwrap();
+        let plan = planner.plan("Do it").await.unwrap();
+        assert_eq!(plan.text, "reply 7", "{statements}");
+        let requests = double.requests();
+        let sent = requests[1].body["messages"].to_string();
+        let is_told = sent.contains(&format!("error[{code}]"));
+        let last = last_words(&requests[1].body);
+        // What has one certain correction is mended before the model hears of it; then only its two plans are left to tell.
+        let is_mended = last.contains("there are several plans");
+        let is_certain = has_safe_fix(&plan_of(statements));
+        assert!(
+            is_told != is_mended && (is_mended || !is_certain),
+            "{statements}\n{last}"
+        );
+        told += usize::from(is_told);
+        double.shutdown().await;
+    }
+    let all = MISTAKES.iter().copied().flatten().count();
+    assert!(all >= 40 && told > 0 && told < all, "{told} of {all}");
+}
+
+/// Whether the only error of a plan has a fix that changes the outcome of no run.
+fn has_safe_fix(text: &str) -> bool {
+    let case = Case {
+        text: text.to_owned(),
+        files: BTreeMap::new(),
+    };
+    let found = case.check(text);
+    let error = found.iter().find(|found| found.is_error()).unwrap();
+    error.fix.as_ref().is_some_and(|fix| fix.safe)
+}
+
+fn model_at(address: &str) -> HttpModel {
+    let file = format!("models: {{ m: {{ base_url: '{address}', model: tiny }} }}");
+    let host = MemoryHost::default().with_file("/p/planrun.yaml", file);
+    let host: Arc<dyn Host> = Arc::new(host);
+    let location = Location::of(&*host, None, Some(Path::new("/p"))).unwrap();
+    let (project, _) = Project::open(&*host, &location).unwrap();
+    Models::of(&project, &host).open(None).unwrap()
+}

@@ -1,0 +1,137 @@
+//! The page about imports, written from the formats and from what becomes of the recorded machines.
+
+use std::fmt::Write as _;
+
+use planrun_import::Format;
+
+use super::recorded::reasons;
+use crate::support::{compare, root};
+
+const HEAD: &str = "# Plans of other systems
+
+For those who have plans elsewhere. `planrun import FILE` reads a document, prints the plan that says the same, tells on standard error what was carried, what is said otherwise and what could not be
+carried, each with its place in the document, and checks the plan against the tools of the project.
+
+```console
+$ planrun import machine.json --output order.plan
+carried  machine.json:5:5  state `Check order`: `Task`
+changed  machine.json:5:5  state `Check order`: is called `Check_order` in the plan
+not carried  machine.json:31:12  state `Id`: `States.UUID()`: a random id comes from a step, `sys.uuid()`, and not from an expression; write it in place of `not_carried_1`
+```
+
+- **Nothing is left out silently.** Where a part that the plan needs has no counterpart, a name such as `not_carried_1` stands in its place. No such name exists, so the check finds it and the
+  plan does not run before somebody has written what was meant. The exit code is 1 where something was not carried or the check finds errors, else 0.
+- **Text from outside stays text.** The plan is built as a syntax tree and printed; no text of a plan is glued together. Names that are no identifiers are renamed, which is told, or stand in back quotes.
+- **Tools are those of the project**: one that is called as the document says. One that the project does not have is declared in the plan as a `tool` item with `any` everywhere, which is told: give it
+  types there, or connect it in `planrun.yaml`.
+- Documents may be JSON or YAML, at most 4 MiB large and 96 levels deep. What models write may stand in a fence or in prose. A file that is there is overwritten only with `--force`.
+- `--format json` prints one document: `plan`, `report` with `fate` (`carried`, `changed`, `not_carried`), `line`, `column`, `what` and `why`, and `diagnostics` as `check --format json` has them.
+
+## Formats
+
+The format is recognized; `--from` says which one it is.
+
+| `--from` | documents | what becomes of them |
+| --- | --- | --- |
+";
+
+const MACHINES: &str = "
+## State machines
+
+A state that calls something is a step with its name; other states are values that are written where they are used. Where ways part there is an `if`, and what differs where they meet again has one name in
+all branches. A way back is a `repeat` of at most 1,000 rounds where the loop begins at one state and goes on at one state behind it. A failure that leads to another state is an arm that says where (`to`), and an `if` over that.
+
+| there | here |
+| --- | --- |
+| the input | the inputs are the fields that the machine reads; where it hands the input on as a whole, there is one, `input` |
+| `InputPath` `Parameters` `Arguments` `ResultSelector` `OutputPath` `Output` | expressions at the place where the value is used |
+| `ResultPath` | `merge(input, { … })`, or the object itself where all its fields are known |
+| `Assign` | the value, under the name of the variable where it is large |
+| `Task` | a call: `arn:aws:states:::SERVICE:ACTION` is `SERVICE.ACTION`, a Lambda function `lambda.NAME`, an activity `activity.NAME`, anything else `tasks.STATE` |
+| `.sync` `.waitForTaskToken` | a call lasts until its tool has answered; the token is left out |
+| `TimeoutSeconds` `Retry` `Catch` | `timeout`, `retry` (one for each step, so that only the first entry is carried), `recover`; names of errors are classes, as in [recorded machines](state-machines.md) |
+| `Choice` `Wait` `Succeed` `Fail` | `if`, `wait`, `reply` or `yield`, `fail` |
+| `Map` `Parallel` | `each` of at most 10,000 elements, with 40 at once where no bound is set, and `parallel` with a `do` for each branch |
+| `ToleratedFailurePercentage` `ToleratedFailureCount` | `settle` and `ensure` |
+| `ItemReader` `ItemBatcher` `ResultWriter` | not carried: lists are read and written by calls |
+| paths | fields, positions, slices, `[*]` and filters; `..` is not carried |
+| intrinsic functions | all but `States.UUID`, `States.Hash`, `States.MathRandom`, and `States.StringToJson` of a text that is not constant |
+| JSONata | paths, filters, operators, objects, lists, `? :`, and the functions `merge sum count length max min average string number not exists uppercase lowercase trim contains split join replace append reverse distinct sort keys floor ceil round abs base64encode base64decode`; a path does not go through lists by itself |
+| the context object | `Map.Item.Value`, `Map.Item.Index`, `Execution.Input`, `State.Name` |
+
+### The recorded machines
+
+The machines whose runs [LocalStack](https://github.com/localstack/localstack) (Apache-2.0) has recorded, imported without a hand, checked, and run against tools that answer as the recorded tasks did. The records are no part of the
+project; `PLANRUN_CASES` names their folder.
+
+| machines | what became of them |
+| --- | --- |
+";
+
+/// What a format is read from, and what it becomes.
+fn told(format: Format) -> (&'static str, &'static str) {
+    match format {
+        Format::Asl => (
+            "State machines of AWS Step Functions, in the Amazon States Language, with JSONPath and JSONata",
+            "see [below](#state-machines)",
+        ),
+        Format::Arazzo => (
+            "Workflows of Arazzo 1.0, over the operations of their OpenAPI documents",
+            "a plan for each workflow, whose inputs are those of its schema. A step calls the operation as a tool of the namespace that is called like its source, or the plan of another workflow; `outputs` are expressions, \
+             `successCriteria` an `ensure`, a `retry` is a `retry`. Criteria that only ask for a good status are what every call asks for. Not carried: `goto` and `end`, headers and statuses as values, `replacements`",
+        ),
+        Format::Aintegration => (
+            "Plans of AIntegration: tasks and listeners, in both spellings (`trigger_condition` and `trigger_status`, `listener_type` and `action_type`)",
+            "`task` and `listener` items. An agent becomes a call of the one tool of its app that its prompt names, or that is the only one to change something; what it read in its prompt becomes an input. \
+             `{{result.x}}` and `{002.context.y}` are expressions. Code is not carried, unless it only says whether it has gone well. A listener that sets itself off again may do so 100 times",
+        ),
+        Format::Payload => (
+            "Payloads of the skeleton: `steps` with `tool`, `dependencies` and references such as `$step_1.output.docs`, in all the forms into which they drift",
+            "a step for each, `after` for dependencies that are not read, `on_failure: settle`, and the last step as the reply. What the rules of the format forbid is told, all of it",
+        ),
+        Format::Graph => (
+            "Graphs of steps of SAGE: `depends_on` and its other names, bare or under `steps` or `plan`",
+            "steps in one `parallel`, each `after` what it depends on. A circle is told as a path",
+        ),
+        Format::Steps => (
+            "Step arrays of SAGE: `{\"type\": \"tool\"}` and `{\"type\": \"reply\"}`",
+            "a step for each, `on_failure: settle`, and the text as the reply; without one, the list of all results",
+        ),
+        Format::ToolCalls => (
+            "Tool calls in the shape of the OpenAI API: arrays of calls, a message, a whole conversation",
+            "calls of one message in one `parallel`, several messages in order, and the last text as the reply",
+        ),
+        Format::Numbered => (
+            "Numbered plans of LLMCompiler: `1. search(\"x\")`, `$1`, `join()`",
+            "steps in one `parallel`; arguments get the names that the tool has for them",
+        ),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_page_is_current() {
+    // The table at its end is made from the records.
+    let Some(reasons) = reasons().await else {
+        return;
+    };
+    let mut page = HEAD.to_owned();
+    for format in Format::ALL {
+        let (documents, becomes) = told(format);
+        writeln!(page, "| `{}` | {documents} | {becomes} |", format.name()).unwrap();
+    }
+    page.push_str(MACHINES);
+    let mut rows: Vec<(usize, &str)> = reasons
+        .iter()
+        .map(|(reason, tests)| (tests.len(), reason.as_str()))
+        .collect();
+    rows.sort_by_key(|(count, reason)| (!reason.is_empty(), usize::MAX - count, *reason));
+    for (count, reason) in rows {
+        let told = if reason.is_empty() {
+            "come to the same"
+        } else {
+            reason
+        };
+        writeln!(page, "| {count} | {told} |").unwrap();
+    }
+    compare(&root().join("docs/import.md"), &page).unwrap();
+}

@@ -1,0 +1,229 @@
+//! Plans of the systems that are imported, run: they call what they called there, in that order, and end as they ended.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use planrun_import::{Format, Imported};
+use planrun_lang::protocol::{RunState, Sent, StepState};
+use planrun_lang::sema::{self, Files, Tools};
+use planrun_lang::source::SourceFile;
+use planrun_lang::value::Value;
+use serde_json::{Value as Json, json};
+
+use super::fixtures::tools;
+use crate::support::{cases, root};
+use crate::world::{Ran, Script, World, give};
+
+fn imported(format: Format, name: &str, known: &Tools) -> Imported {
+    let folder = root()
+        .join("tests/it/import/fixtures")
+        .join(format.name())
+        .join(name);
+    let path = ["json", "yaml", "txt"].map(|ending| folder.join(format!("source.{ending}")));
+    let path = path.into_iter().find(|path| path.exists()).unwrap();
+    let source = SourceFile::new("source", std::fs::read_to_string(path).unwrap());
+    planrun_import::import(&source, Some(format), name, known).unwrap()
+}
+
+/// Tools with the contracts of the project of the fixtures.
+fn world(scripts: Vec<(&str, Vec<Script>)>) -> World {
+    let known = tools();
+    scripts
+        .into_iter()
+        .fold(World::new(), |world, (path, scripts)| {
+            let (namespace, name) = path.split_once('.').unwrap();
+            let schema = known.find(namespace, name).unwrap().arguments_schema();
+            world.tool(path, scripts).contract(path, &schema, None)
+        })
+}
+
+fn inputs(given: &[&str]) -> BTreeMap<Arc<str>, Value> {
+    given
+        .iter()
+        .map(|name| ((*name).into(), Value::from(format!("the {name}"))))
+        .collect()
+}
+
+fn called(ran: &Ran) -> Vec<&str> {
+    ran.seen.iter().map(|call| call.tool.as_str()).collect()
+}
+
+fn status(ran: &Ran, path: &str) -> StepState {
+    ran.outcome
+        .steps()
+        .iter()
+        .find(|step| &*step.path == path)
+        .unwrap()
+        .status
+}
+
+/// S3-7 and S3-8: each task starts the next, and the mail that two tasks lead to goes out once.
+#[tokio::test(start_paused = true)]
+async fn a_board_calls_its_agents_in_order() {
+    let made = imported(Format::Aintegration, "hiring", &tools());
+    let world = world(vec![
+        (
+            "hr.create_employee_profile",
+            vec![give(json!({"emp_id": "WZ001"}))],
+        ),
+        (
+            "access.grant_access",
+            vec![
+                Script::Fail("tool.failed", Sent::Answered),
+                give(json!({"card_no": "C-1"})),
+            ],
+        ),
+        ("it.apply_computer", vec![give(json!({}))]),
+        ("inventory.outbound", vec![give(json!({}))]),
+        ("email.send_email", vec![give(json!({}))]),
+    ]);
+    let given = inputs(&["body", "id", "name", "pc_model", "subject", "to"]);
+    let ran = world.run_with(&made.text, given).await;
+    assert_eq!(
+        ran.outcome.state,
+        RunState::Completed,
+        "{:?}",
+        ran.outcome.error
+    );
+    let calls = called(&ran);
+    assert_eq!(
+        (calls[0], calls.last()),
+        ("hr.create_employee_profile", Some(&"email.send_email"))
+    );
+    assert_eq!(ran.calls("access.grant_access").len(), 2);
+    for tool in [
+        "it.apply_computer",
+        "inventory.outbound",
+        "email.send_email",
+    ] {
+        assert_eq!(ran.calls(tool).len(), 1, "{tool} in {calls:?}");
+    }
+    assert_eq!(
+        ran.calls("it.apply_computer")[0].arguments,
+        json!({"emp_id": "WZ001"})
+    );
+}
+
+/// S3-32b: a status that is set again counts, and a listener that polls goes on until the computer is there.
+#[tokio::test(start_paused = true)]
+async fn a_board_that_polls_comes_to_its_end() {
+    let made = imported(Format::Aintegration, "employee_onboarding", &tools());
+    let missing = || Script::Fail("auth.authorization", Sent::Answered);
+    let world = world(vec![
+        (
+            "hr.create_employee_profile",
+            vec![give(json!({"emp_id": "WZ001"}))],
+        ),
+        ("access.grant_access", vec![give(json!({}))]),
+        ("it.apply_computer", vec![give(json!({}))]),
+        (
+            "inventory.check_outbound_status",
+            vec![missing(), missing(), give(json!({}))],
+        ),
+    ]);
+    let ran = world.run_with(&made.text, inputs(&["id", "name"])).await;
+    assert_eq!(
+        ran.outcome.state,
+        RunState::Completed,
+        "{:?}",
+        ran.outcome.error
+    );
+    assert_eq!(ran.calls("inventory.check_outbound_status").len(), 3);
+    assert_eq!(
+        ran.calls("access.grant_access")[0].arguments["emp_id"],
+        "WZ001"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_of_calls_do_what_they_say() {
+    let docs = json!({"docs": [{"doc_id": 1, "content": "first"}]});
+    let world = || {
+        world(vec![
+            ("local.search_tool", vec![give(docs.clone())]),
+            ("local.summarize_tool", vec![give(json!({"points": ["p"]}))]),
+            ("local.echo_tool", vec![give(json!({"echo": "e"}))]),
+            ("local.get_time", vec![give(json!({"now_utc": "n"}))]),
+        ])
+    };
+    let ran = world()
+        .run(&imported(Format::Payload, "drift", &tools()).text)
+        .await;
+    assert_eq!(ran.reply(), json!({"echo": "e"}));
+    for call in ran.calls("local.summarize_tool") {
+        assert_eq!(call.arguments["docs"], docs["docs"]);
+    }
+    let echoed: Vec<&Json> = ran
+        .calls("local.echo_tool")
+        .iter()
+        .map(|call| &call.arguments["text"])
+        .collect();
+    assert_eq!(echoed, [&json!("step_by_step guide"), &json!("first")]);
+    let ran = world()
+        .run(&imported(Format::Steps, "prose", &tools()).text)
+        .await;
+    assert_eq!((ran.reply(), ran.seen.len()), (json!("有两篇。"), 2));
+    let ran = world()
+        .run(&imported(Format::Graph, "aliases", &tools()).text)
+        .await;
+    assert_eq!(
+        called(&ran)[2..],
+        ["local.echo_tool", "local.summarize_tool"]
+    );
+    assert_eq!(ran.reply(), json!("that was it"));
+}
+
+/// The cases of the skeleton's contract, where they are.
+#[tokio::test(start_paused = true)]
+async fn the_contract_of_payloads_holds() {
+    let Some(path) = cases("systems/skeleton-contract-cases.json") else {
+        return;
+    };
+    let cases: Json = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    for case in cases["cases"].as_array().unwrap() {
+        let name = case["name"].as_str().unwrap();
+        let source = SourceFile::new("payload.json", case["plan"].to_string());
+        let made = planrun_import::import(&source, None, "payload", &Tools::default()).unwrap();
+        assert_eq!(made.format, Format::Payload, "{name}");
+        let says = |what: &str| made.report.notes.iter().any(|note| note.why.contains(what));
+        let plan = SourceFile::new("payload.plan", made.text.as_str());
+        let checked = sema::check_without_rules(&plan, &Tools::default(), &NoFiles);
+        let is_sound = checked.diagnostics.iter().all(|found| !found.is_error());
+        match case["expect"].as_str().unwrap() {
+            "REJECT" => assert!(says(case["error"].as_str().unwrap()), "{name}"),
+            "BLOCKED" => assert!(!is_sound && says("unknown dependency: step_X"), "{name}"),
+            end => {
+                assert!(is_sound, "{name}: {:?}", checked.diagnostics);
+                let world = World::new()
+                    .tool("tools.search_tool", [give(json!({"docs": [1]}))])
+                    .tool("tools.summarize_tool", [give(json!({"points": []}))])
+                    .tool("tools.get_time", [give(json!({}))])
+                    .tool(
+                        "tools.no_such_tool",
+                        [Script::Fail("tool.failed", Sent::No)],
+                    );
+                let ran = world.run(&made.text).await;
+                if end == "COMPLETED" {
+                    assert_eq!(ran.outcome.state, RunState::Completed, "{name}");
+                    assert_eq!(
+                        ran.calls("tools.summarize_tool")[0].arguments["docs"],
+                        json!([1]),
+                        "{name}"
+                    );
+                } else {
+                    assert_eq!(ran.outcome.state, RunState::Failed, "{name}");
+                    assert_eq!(status(&ran, "step_1"), StepState::Failed, "{name}");
+                    assert_eq!(status(&ran, "step_2"), StepState::Skipped, "{name}");
+                }
+            }
+        }
+    }
+}
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
+        Err(format!("there is no `{path}`"))
+    }
+}

@@ -1,0 +1,159 @@
+//! Questions as the addresses of pages, at clients that open such.
+
+use std::time::Duration;
+
+use planrun_core::journal::Given;
+use planrun_runs::runs::{Addressee, RunFilter};
+use serde_json::{Value as Json, json};
+
+use super::{Desk, Person, TIDY, browser};
+
+const THINKS: Duration = Duration::from_millis(1100);
+
+/// Somebody at a client that opens pages, or shows forms, too.
+fn opens<const N: usize>(shows_forms: bool, says: [(&str, Duration); N]) -> Person {
+    Person::Opens {
+        says: says
+            .map(|(action, after)| (json!({ "action": action }), after))
+            .into(),
+        shows_forms,
+        sends: "decision=yes",
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_opens_pages_is_given_the_address_and_the_model_is_not() {
+    for revision in ["2025-11-25", "2026-07-28"] {
+        let desk = Desk::new();
+        let person = opens(false, [("accept", THINKS)]);
+        let mut client = desk.client(revision, person).await;
+        let done = client.call("run", json!({ "plan": TIDY })).await;
+        assert_eq!(done["structuredContent"]["reply"], 3, "{revision}: {done}");
+        assert_eq!(desk.log().len(), 3);
+        let question = client.questions[0].clone();
+        assert_eq!(question["mode"], "url");
+        let page = question["url"].as_str().unwrap();
+        assert!(page.starts_with("http://127.0.0.1:"), "{page}");
+        assert!(
+            client.asked[0].contains("- desk.close: 5 times"),
+            "{question}"
+        );
+        assert!(!done.to_string().contains(page), "{done}");
+        if revision == "2025-11-25" {
+            let done = client
+                .notification("notifications/elicitation/complete")
+                .await;
+            assert_eq!(done["elicitationId"], question["elicitationId"]);
+            assert!(
+                question["elicitationId"]
+                    .as_str()
+                    .is_some_and(|id| !id.is_empty())
+            );
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_opens_no_page_is_told_of_it_and_a_no_to_it_is_final() {
+    for revision in ["2025-11-25", "2026-07-28"] {
+        let desk = Desk::new();
+        let person = opens(false, [("cancel", Duration::ZERO), ("decline", THINKS)]);
+        let mut client = desk.client(revision, person).await;
+        let (told, is_error) = client.told("run", json!({ "plan": TIDY })).await;
+        let page = client.questions[0]["url"].as_str().unwrap().to_owned();
+        assert!(
+            !is_error && told.contains(&format!("answer at {page} or")),
+            "{told}"
+        );
+        let (told, is_error) = client.told("run", json!({ "plan": TIDY })).await;
+        assert!(is_error && told.contains("denied.human"), "{told}");
+        assert!(desk.log().is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_from_elsewhere_ends_a_page_that_is_open() {
+    let desk = Desk::new();
+    let person = Person::Opens {
+        says: [(json!({ "action": "accept" }), THINKS)].into(),
+        shows_forms: false,
+        sends: "",
+    };
+    let mut client = desk.client("2025-11-25", person).await;
+    let planrun = desk.mode.planrun().clone();
+    tokio::spawn(async move {
+        let run = loop {
+            tokio::time::sleep(THINKS * 2).await;
+            let runs = planrun.list(&RunFilter::default()).unwrap_or_default();
+            if let Some(run) = runs.into_iter().find(|run| run.standing() == "paused") {
+                break run.run.clone();
+            }
+        };
+        let yes = Given {
+            path: "approval".into(),
+            value: json!(true),
+            by: None,
+            note: None,
+        };
+        planrun.answer(Addressee::Run(&run), &[yes]).unwrap();
+    });
+    let done = client.call("run", json!({ "plan": TIDY })).await;
+    assert_eq!(done["structuredContent"]["reply"], 3, "{done}");
+    client
+        .notification("notifications/elicitation/complete")
+        .await;
+    let page = client.questions[0]["url"].as_str().unwrap();
+    let gone = browser().get(page).send().await.unwrap();
+    assert_eq!(gone.status(), 404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_form_that_nobody_has_seen_is_followed_by_the_page() {
+    for revision in ["2025-11-25", "2026-07-28"] {
+        let desk = Desk::new();
+        let person = opens(true, [("decline", Duration::ZERO), ("accept", THINKS)]);
+        let mut client = desk.client(revision, person).await;
+        let done = client.call("run", json!({ "plan": TIDY })).await;
+        assert_eq!(done["structuredContent"]["reply"], 3, "{revision}: {done}");
+        let modes: Vec<&Json> = client
+            .questions
+            .iter()
+            .map(|asked| &asked["mode"])
+            .collect();
+        assert_eq!(modes, ["form", "url"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_no_form_has_is_asked_on_the_page_at_once() {
+    const PLAN: &str = r#"step given = input "Which?" -> { ids: string[] } reply size(given.ids)"#;
+    for revision in ["2025-11-25", "2026-07-28"] {
+        let desk = Desk::new();
+        let person = Person::Opens {
+            says: [(json!({ "action": "accept" }), Duration::ZERO)].into(),
+            shows_forms: true,
+            sends: "decision=yes&field.ids=%5B%22a%22%2C%22b%22%5D",
+        };
+        let mut client = desk.client(revision, person).await;
+        let done = client.call("read", json!({ "plan": PLAN })).await;
+        assert_eq!(done["structuredContent"]["reply"], 2, "{revision}: {done}");
+        assert_eq!(client.questions[0]["mode"], "url");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn constants_in_a_question_are_listed_as_a_person_would() {
+    const PLAN: &str = r#"use desk plan several() -> int {
+        step all = each id in ["a", "b", "c", "d", "e"] max 5 { step c = desk.close(id: id, by: "me") yield c }
+        reply size(all)
+    }"#;
+    let desk = Desk::new();
+    let person = Person::says([json!({ "action": "decline" })]);
+    let mut client = desk.client("2025-11-25", person).await;
+    let (told, _) = client.told("run", json!({ "plan": PLAN })).await;
+    let question = client.asked.first().unwrap_or(&told);
+    assert!(
+        question.contains(r#"id is "a", "b" or one of 3 more, by = "me""#),
+        "{question}"
+    );
+}
