@@ -120,7 +120,12 @@ const CRATES: &[Crate] = &[
             "planrun-runs",
             "planrun-serve",
         ],
-        rows: &[&["profile", "answer"], &["planner"]],
+        rows: &[
+            &["profile", "answer", "blocks", "session", "wanted", "rules"],
+            &["planner", "references", "file_tools"],
+            &["toolbox"],
+            &["turns"],
+        ],
     },
     Crate {
         name: "planrun",

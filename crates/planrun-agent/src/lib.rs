@@ -1,8 +1,17 @@
-//! Requests in plain words: a model writes a plan, the checker's findings go back until it is clean.
+//! Requests in plain words: a model writes a plan, or calls tools until it is done.
 //!
-//! [`planner`] holds that conversation, [`profile`] says whom the model plays in it, and [`answer`] finds the plan in what it
-//! says. What a model sees of a project is that of plan mode. Nothing is printed here.
+//! [`planner`] holds the conversation that ends in a plan without errors; [`answer`] finds the plan in what a model says.
+//! [`turns`] is the loop in which a model calls tools: each call is a run ([`toolbox`]), the conversation is kept
+//! ([`session`]), and what of it is shown are [`blocks`]. [`profile`] says whom a model plays. Nothing is printed here.
 
 pub mod answer;
+pub mod blocks;
+pub mod file_tools;
 pub mod planner;
 pub mod profile;
+pub mod references;
+pub mod rules;
+pub mod session;
+pub mod toolbox;
+pub mod turns;
+mod wanted;

@@ -124,7 +124,7 @@ impl<'a> Planner<'a> {
         options: Options,
         watch: &'a mut dyn FnMut(Event<'_>),
     ) -> Result<Self, Error> {
-        let planrun = planrun.confined();
+        let planrun = planrun.confined([]);
         let workspace = planrun.workspace()?;
         let found = workspace.findings();
         if found.iter().any(has_error) {

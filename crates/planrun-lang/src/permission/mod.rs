@@ -25,7 +25,7 @@ pub const OWN_FOLDER: &str = ".planrun";
 const HARMLESS: &str = "sys";
 
 /// What an `allow` lists, as written.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Grant {
     /// Hosts with ports: `127.0.0.1:*`, `*.example.com:8443`, `api.example.com` for the ports 80 and 443. With a scheme

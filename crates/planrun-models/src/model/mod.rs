@@ -9,7 +9,7 @@ mod turn;
 pub use error::{ErrorKind, ModelError};
 pub use part::{Part, StopReason, Usage};
 pub use parts::{PartSender, Parts, next, produce};
-pub use request::{AnswerShape, Message, OfferedTool, Request, ToolCall};
+pub use request::{AnswerShape, Message, OfferedTool, Request, ToolCall, offered_name};
 pub use turn::{MAX_CALLS, Turn};
 
 /// Whoever answers requests in parts. To cancel, drop the stream.

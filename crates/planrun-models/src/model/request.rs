@@ -80,6 +80,32 @@ pub struct OfferedTool {
     pub parameters: Json,
 }
 
+/// The most characters of the name of a tool that servers take.
+const MAX_NAME: usize = 64;
+
+/// A name for a tool that servers take, and that is none of those which are taken already.
+#[must_use]
+pub fn offered_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let plain = name.chars().map(|found| match found {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => found,
+        _ => '_',
+    });
+    let plain: String = plain.take(MAX_NAME).collect();
+    if !is_taken(&plain) {
+        return plain;
+    }
+    let mut number = 2_usize;
+    loop {
+        let ending = format!("_{number}");
+        let kept = plain.len().min(MAX_NAME - ending.len());
+        let numbered = format!("{}{ending}", plain.get(..kept).unwrap_or_default());
+        if !is_taken(&numbered) {
+            return numbered;
+        }
+        number += 1;
+    }
+}
+
 /// What the answer has to be.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -17,7 +17,7 @@ use serde_json::{Map, Value as Json};
 use super::exchange::{Exchange, stopped};
 use super::{MAX_REPAIRS, OpenModels};
 use crate::arguments::{Fault, ReadCall, calls};
-use crate::model::{Message, OfferedTool, ToolCall};
+use crate::model::{Message, OfferedTool, ToolCall, offered_name};
 
 /// How often a model may call tools before it has to answer.
 pub const MAX_ROUNDS: usize = 16;
@@ -25,8 +25,6 @@ pub const MAX_ROUNDS: usize = 16;
 pub const MAX_CALLS_OF_ASK: usize = 64;
 /// The most of a result that a model gets to read, in bytes.
 const MAX_RESULT_BYTES: usize = 32 * 1024;
-/// The most characters of the name of a tool that servers take.
-const MAX_NAME: usize = 64;
 
 /// A model that plays an agent.
 pub(super) struct Ask {
@@ -44,7 +42,8 @@ impl Ask {
     ) -> Self {
         let mut named = BTreeMap::new();
         for tool in tools {
-            named.insert(free_name(&tool.signature.name, &named), tool);
+            let name = offered_name(&tool.signature.name, |name| named.contains_key(name));
+            named.insert(name, tool);
         }
         Self {
             models,
@@ -84,28 +83,6 @@ impl Transport for Ask {
 
     fn describe(&self) -> BoxFuture<'_, Described> {
         Box::pin(async { Ok(Vec::new()) })
-    }
-}
-
-/// A name that servers take and no other tool has.
-fn free_name(name: &str, taken: &BTreeMap<String, Tool>) -> String {
-    let plain = name.chars().map(|found| match found {
-        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => found,
-        _ => '_',
-    });
-    let plain: String = plain.take(MAX_NAME).collect();
-    if !taken.contains_key(&plain) {
-        return plain;
-    }
-    let mut number = 2_usize;
-    loop {
-        let ending = format!("_{number}");
-        let kept = plain.len().min(MAX_NAME - ending.len());
-        let numbered = format!("{}{ending}", plain.get(..kept).unwrap_or_default());
-        if !taken.contains_key(&numbered) {
-            return numbered;
-        }
-        number += 1;
     }
 }
 

@@ -95,6 +95,7 @@ pub use run_id::new_run_id;
 pub use signal::{CancelOptions, Receiver};
 pub use workspace::{Checked, CheckedPlan, Choice, Workspace, real_host};
 
+use planrun_lang::permission::Grant;
 use planrun_tools::host::Host;
 use planrun_tools::project::{Location, check_own_folder, journal_file, make_own_folder};
 use planrun_tools::tools::{ServerPool, Tool};
@@ -106,8 +107,8 @@ use crate::journal::store::{Journal as JournalFile, MemoryStore, Settings, Store
 pub struct Planrun {
     shared: Arc<Shared>,
     own_tools: Arc<[Tool]>,
-    /// Whether its plans are written by a model.
-    confined: bool,
+    /// What its plans reach at most, beside what the project allows, where a model writes them.
+    confined: Option<Arc<[Grant]>>,
     /// Where servers stay connected from one run to the next.
     pool: Option<Arc<ServerPool>>,
 }
@@ -161,7 +162,7 @@ impl Planrun {
                 journal: Mutex::new(None),
             }),
             own_tools: Arc::default(),
-            confined: false,
+            confined: None,
             pool: None,
         }
     }
@@ -183,12 +184,13 @@ impl Planrun {
         self
     }
 
-    /// The same for plans that a model writes: they reach no files, hosts or programs but those of the project's `allow`,
-    /// and where the project sets no `limits`, a run makes at most 200 calls and takes at most ten minutes. Runs that are
-    /// started so stay so, whoever resumes them.
+    /// The same for plans that a model writes: they reach no files, hosts or programs but those of the project's `allow`, and
+    /// of each of these grants and those of before; where the project sets no `limits`, a run makes at most 200 calls and
+    /// takes at most ten minutes. Runs that are started so stay so, whoever resumes them.
     #[must_use]
-    pub fn confined(mut self) -> Self {
-        self.confined = true;
+    pub fn confined(mut self, within: impl IntoIterator<Item = Grant>) -> Self {
+        let known = self.confined.iter().flat_map(|known| known.iter().cloned());
+        self.confined = Some(known.chain(within).collect());
         self
     }
 
@@ -206,7 +208,7 @@ impl Planrun {
                 journal,
             }),
             own_tools: Arc::default(),
-            confined: false,
+            confined: None,
             pool: None,
         }
     }
@@ -239,11 +241,10 @@ impl Planrun {
         let Shared { host, location, .. } = &*self.shared;
         let mut workspace = Workspace::with_tools(host.clone(), location, &self.own_tools)?;
         workspace.project.pool.clone_from(&self.pool);
-        Ok(if self.confined {
-            workspace.confined()
-        } else {
-            workspace
-        })
+        match &self.confined {
+            Some(within) => workspace.confined(within),
+            None => Ok(workspace),
+        }
     }
 
     /// Checks a plan text. Files that it uses are found beside it, by its name.

@@ -83,6 +83,7 @@ impl RecordedRun {
             (before.mock, before.max_steps, before.strict),
         );
         (after.confined, after.approval) = (before.confined, before.approval.clone());
+        after.within.clone_from(&before.within);
         write_down(
             &self.journal,
             &self.row.run,

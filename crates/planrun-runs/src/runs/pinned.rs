@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use planrun_lang::permission::Grant;
 use planrun_lang::secrets::{at_path, hidden};
 use planrun_lang::sema::{Plan, PlanParameter};
 use planrun_lang::source::SourceFile;
@@ -45,6 +46,9 @@ pub(super) struct Pinned {
     /// Whether a model has written its plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confined: bool,
+    /// What it reaches at most, beside what the project allows.
+    #[serde(default, skip_serializing_if = "<[Grant]>::is_empty")]
+    pub within: Arc<[Grant]>,
     /// What somebody has to agree to before it does anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
@@ -93,6 +97,7 @@ impl Pinned {
             max_steps,
             strict,
             confined: false,
+            within: Arc::default(),
             approval: None,
             sensitive,
         }

@@ -434,7 +434,7 @@ impl Job {
         )?;
         workspace.project.pool.clone_from(&recorded.planrun.pool);
         let workspace = if pinned.confined {
-            workspace.confined()
+            workspace.confined(&pinned.within)?
         } else {
             workspace
         };
@@ -500,7 +500,8 @@ impl Job {
             (self.mock, self.max_steps, self.strict),
         );
         pinned.approval.clone_from(&self.approval);
-        pinned.confined = workspace.is_confined;
+        pinned.confined = workspace.confined.is_some();
+        pinned.within = workspace.confined.clone().unwrap_or_default();
         let new = NewRun {
             run: &self.run,
             plan: &plan.plan.name,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, Severities, Severity, codes};
 use planrun_lang::lint;
-use planrun_lang::permission::Permissions;
+use planrun_lang::permission::{Grant, Permissions};
 use planrun_lang::sema::{Budget, CheckedFile, Files, Plan, Policy, Tools};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::{Item, ItemKind};
@@ -46,8 +46,8 @@ pub struct Workspace {
     tools: Tools,
     /// Tools that the program around planrun brings along, over those of the project.
     own_tools: Arc<[Tool]>,
-    /// Whether its plans are written by a model.
-    pub(super) is_confined: bool,
+    /// What its plans reach at most, beside what the project allows, where a model writes them.
+    pub confined: Option<Arc<[Grant]>>,
 }
 
 /// Calls of a run of a plan that a model has written, where the project says nothing.
@@ -168,15 +168,24 @@ impl Workspace {
     }
 
     /// The same for plans that a model has written: see [`Planrun::confined`](super::Planrun::confined).
-    pub(super) fn confined(mut self) -> Self {
-        self.is_confined = true;
-        self.limit.get_or_insert_with(Permissions::none);
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where a pattern of a grant cannot be understood.
+    pub(super) fn confined(mut self, within: &Arc<[Grant]>) -> Result<Self, Error> {
+        let mut limit = self.limit.unwrap_or_else(Permissions::none);
+        for grant in &**within {
+            let own = Permissions::new(grant, &self.project.root, &*self.host)
+                .map_err(|error| Error::Invalid(error.to_string()))?;
+            limit = own.within(&limit);
+        }
+        self.limit = Some(limit);
+        self.confined = Some(within.clone());
         self.limits = self.limits.over(&Budget {
             calls: Some(MAX_CALLS_OF_A_MODEL),
             time: Some(MAX_TIME_OF_A_MODEL),
             ..Budget::default()
         });
-        self
+        Ok(self)
     }
 
     fn of(
@@ -236,7 +245,7 @@ impl Workspace {
             findings,
             tools,
             own_tools,
-            is_confined: false,
+            confined: None,
         })
     }
 

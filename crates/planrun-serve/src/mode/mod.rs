@@ -70,7 +70,7 @@ impl PlanMode {
     #[must_use]
     pub fn new(planrun: Planrun) -> Arc<Self> {
         let pool = Arc::new(ServerPool::default());
-        let planrun = planrun.confined().pooled(pool.clone());
+        let planrun = planrun.confined([]).pooled(pool.clone());
         Arc::new_cyclic(|mode: &Weak<Self>| Self {
             drives: Drives::new(planrun.clone()),
             pages: Pages::new(mode.clone(), planrun.host().clone()),

@@ -100,8 +100,11 @@ impl PlanMode {
             .await
     }
 
-    /// The only plan of a text, or of a saved file, without errors.
-    pub(super) fn checked(&self, text: &str) -> Result<CheckedPlan, Reply> {
+    /// The only plan of a text, or of the saved one that `plan:NAME` names, without errors.
+    ///
+    /// # Errors
+    /// What is wrong with it, for a model.
+    pub fn checked(&self, text: &str) -> Result<CheckedPlan, Reply> {
         let text = match text.trim().strip_prefix(PREFIX) {
             Some(name) => self.snapshot()?.saved.text(name.trim()).ok_or_else(|| {
                 let name = visible_line(name);

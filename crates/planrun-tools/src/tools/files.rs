@@ -124,20 +124,21 @@ impl FileWorld {
             return Err(wrong("the path is empty or has a zero byte"));
         }
         let value = match kind {
-            Kind::Read => self.read(written),
+            Kind::Read => self.read(written).map(Value::from),
             Kind::List => self.list(written),
             Kind::Write => self.write(written, text("content")),
         };
         value.map(Answer::Value)
     }
 
-    fn read(&self, written: &str) -> Result<Value, CallError> {
+    /// The text of a file that may be read.
+    ///
+    /// # Errors
+    /// A denial, or why it cannot be read.
+    pub fn read(&self, written: &str) -> Result<String, CallError> {
         let path = self.existing(written)?;
-        let text = self
-            .host
-            .read_bounded(&path, MAX_FILE_BYTES)
-            .map_err(|problem| told(written, &problem))?;
-        Ok(Value::from(text))
+        let text = self.host.read_bounded(&path, MAX_FILE_BYTES);
+        text.map_err(|problem| told(written, &problem))
     }
 
     fn list(&self, written: &str) -> Result<Value, CallError> {
@@ -172,7 +173,10 @@ impl FileWorld {
 
     /// The canonical path of a file that may be read. What is denied is denied whether it exists or not, so that
     /// nobody finds out by asking.
-    fn existing(&self, written: &str) -> Result<PathBuf, CallError> {
+    ///
+    /// # Errors
+    /// A denial, or that nothing stands there.
+    pub fn existing(&self, written: &str) -> Result<PathBuf, CallError> {
         let local = local_path(written).ok_or_else(|| elsewhere(written))?;
         let path = self.root.join(&*local);
         match self.host.canonical(&path) {
@@ -189,7 +193,10 @@ impl FileWorld {
     }
 
     /// The canonical path of a file that may be written: its own, or that of its folder where there is none yet.
-    fn writable(&self, written: &str) -> Result<PathBuf, CallError> {
+    ///
+    /// # Errors
+    /// A denial.
+    pub fn writable(&self, written: &str) -> Result<PathBuf, CallError> {
         local_path(written).ok_or_else(|| elsewhere(written))?;
         let path = reached_file(&*self.host, &self.root, written, true);
         let path = path.ok_or_else(|| wrong(&format!("{written} names no file")))?;
@@ -198,6 +205,7 @@ impl FileWorld {
     }
 }
 
+/// Why a file could not be reached.
 fn told(written: &str, problem: &io::Error) -> CallError {
     let message = match problem.kind() {
         io::ErrorKind::NotFound => format!("{written} does not exist"),

@@ -26,6 +26,7 @@ pub use conversation::{
     MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES, MAX_WAITING_EVENTS, PROGRESS_INTERVAL, Progress,
     Question, TooLarge, Usage, broken_off,
 };
+pub use files::FileWorld;
 pub use process::kill_programs;
 pub use project_limit::ProjectLimit;
 pub use required_permission::{FilePath, Origin, RequiredPermission};

@@ -1,9 +1,11 @@
-//! `planrun agent`: a request in plain words, planned by a model, checked, approved once and run.
+//! `planrun agent`: a request in plain words, planned by a model, checked, approved once and run; or done by it call by call.
+
+mod rounds;
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use planrun_agent::planner::{DEFAULT_ROUNDS, Event, Options, Planned, Planner, Refusal};
 use planrun_agent::profile::Profile;
 use planrun_core::run::Outcome;
@@ -18,9 +20,9 @@ use planrun_runs::runs::{
 use planrun_serve::mode::{NotKept, PlanMode, approval};
 use planrun_serve::report;
 
-use super::arguments::{RunFormat, RunOutput};
-use super::run::{OutputOptions, listen, print_forecast, print_outcome, wait};
-use super::{Exit, Failure, Terminal, ask};
+use crate::cli::arguments::{RunFormat, RunOutput};
+use crate::cli::run::{OutputOptions, listen, print_forecast, print_outcome, wait};
+use crate::cli::{Exit, Failure, Terminal, ask};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,10 +31,13 @@ Examples:
   planrun agent --save tidy \"Close every open ticket\"      the plan stays as plans/tidy.plan
   planrun agent --input request.txt --model large          a longer request, another model
   planrun agent --debug \"What is the oldest ticket?\"       with everything that the model says
+  planrun agent --mode loop \"Tidy up @[notes]\"             the model calls tools until it is done
+  planrun agent --mode loop --session ID \"And now?\"        the same conversation goes on
 
 The model is the one of `models` in planrun.yaml, or of OPENAI_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY. It sees what
 tools there are and what they take; the plan that it writes is checked, reaches what `allow` of planrun.yaml says, and
-changes nothing before somebody has agreed to all that it may do.";
+changes nothing before somebody has agreed to all that it may do. In a loop every call that changes something is asked for,
+and `@[path]`, `@[path:10]` and `@[path:10:20]` in the request bring the text of files along.";
 
 /// The longest request that is read, in bytes.
 const MAX_REQUEST: u64 = 256 * 1024;
@@ -44,11 +49,17 @@ const DEFAULT_REPAIRS: usize = 2;
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// What is wanted.
-    #[arg(required_unless_present = "input", conflicts_with = "input")]
+    #[arg(required_unless_present_any = ["input", "session"], conflicts_with = "input")]
     request: Option<String>,
     /// Read the request from a file; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
+    /// How the request is done.
+    #[arg(long, value_enum, default_value_t)]
+    mode: Mode,
+    /// A conversation of a loop that goes on, or the name of a new one.
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
     /// A model of planrun.yaml, or of the server.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
@@ -58,9 +69,9 @@ pub struct Arguments {
     /// The most steps that a run executes.
     #[arg(long, value_name = "N")]
     max_steps: Option<u64>,
-    /// How often a plan that has errors goes back to the model.
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_ROUNDS)]
-    rounds: usize,
+    /// How often a plan that has errors goes back to the model [default: 6]; in a loop, how often it is asked [default: 30].
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    rounds: Option<usize>,
     /// How often a plan that has failed in the middle is corrected; what it has completed stays.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_REPAIRS)]
     repairs: usize,
@@ -81,6 +92,23 @@ pub struct Arguments {
     debug: bool,
 }
 
+/// How a request is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+enum Mode {
+    /// The model writes a plan, which is checked, approved as a whole and run.
+    #[default]
+    Plan,
+    /// The model calls tools, round by round.
+    Loop,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("must be a whole number from 1".to_owned()),
+        Ok(number) => Ok(number),
+    }
+}
+
 /// Plans, asks, and runs.
 ///
 /// # Errors
@@ -90,13 +118,25 @@ pub fn run(
     project: Option<&Path>,
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
-    let request = request(arguments)?;
+    if arguments.mode == Mode::Plan && arguments.session.is_some() {
+        let message = "`--session` is for `--mode loop`".to_owned();
+        return Err(Failure::Usage(message));
+    }
     let host = real_host();
     let location = Workspace::locate(&*host, Path::new("-"), project)?;
     let planrun = Planrun::at(host, location);
+    match arguments.mode {
+        Mode::Plan => plan(planrun, arguments, terminal),
+        Mode::Loop => rounds::run(planrun, arguments, terminal),
+    }
+}
+
+/// A plan is written, checked, approved and run; where it fails in the middle, the model corrects it.
+fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let request = request(arguments)?;
     let model = model(&planrun, arguments.model.as_deref())?;
     let options = Options {
-        rounds: arguments.rounds,
+        rounds: arguments.rounds.unwrap_or(DEFAULT_ROUNDS),
         max_steps: arguments.max_steps,
         profile: profile(arguments.profile.as_deref())?,
     };

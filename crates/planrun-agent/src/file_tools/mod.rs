@@ -1,0 +1,161 @@
+//! Tools for files beside those of `fs`: finding, searching, changing a part, folders and outlines, within what is allowed.
+
+mod edit;
+mod find;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::permission::reached_file;
+use planrun_lang::protocol::Sent;
+use planrun_lang::sema::declared_tools;
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::{ErrorClass, Signature};
+use planrun_tools::host::FileKind;
+use planrun_tools::tools::{
+    BoxFuture, Conversation, Described, FileWorld, Request, Tool, Transport, described,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value as Json, json};
+
+/// Their namespace.
+pub const NAMESPACE: &str = "files";
+/// Files and folders that one call looks at.
+const MAX_LOOKED_AT: usize = 50_000;
+
+/// The contracts, as plans write them.
+const CONTRACTS: &str = r#"
+/// The paths that match a glob such as `src/**/*.rs`, sorted; at most 1000.
+tool files.glob(pattern: string) -> { paths: string[], more: bool } read fails failed
+/// Lines that match a regular expression, in a file or in all below a folder; at most 200.
+tool files.grep(pattern: string, path: string, glob?: string) -> { matches: { path: string, line: int, text: string }[], more: bool } read fails failed
+/// The tree below a folder, four levels deep.
+tool files.outline(path: string) -> string read fails failed
+/// Replaces parts of a file. Each `search` has to stand in it exactly once, as it is; all are replaced, or none.
+tool files.edit(path: string, edits: { search: string, replace: string }[]) -> { edits: int, bytes: int } effect fails failed
+/// Makes a folder, and those above it.
+tool files.mkdir(path: string) -> { path: string } idempotent fails failed
+"#;
+
+/// The tools over these files.
+#[must_use]
+pub fn file_tools(files: &Arc<FileWorld>) -> Vec<Tool> {
+    let (declared, _) = declared_tools(&SourceFile::new("files", CONTRACTS));
+    let tool = |signature: Arc<Signature>| Tool {
+        transport: Arc::new(FileTool {
+            signature: signature.clone(),
+            files: files.clone(),
+        }),
+        signature,
+    };
+    declared.into_iter().map(tool).collect()
+}
+
+struct FileTool {
+    signature: Arc<Signature>,
+    files: Arc<FileWorld>,
+}
+
+impl Transport for FileTool {
+    fn call(&self, request: Request) -> Conversation {
+        if let Err(error) = request.begins() {
+            return Conversation::Now(Err(error));
+        }
+        let files = self.files.clone();
+        Conversation::from_future(async move {
+            let work = tokio::task::spawn_blocking(move || perform(&files, &request));
+            work.await.unwrap_or_else(|_| {
+                Err(CallError::new(
+                    ErrorClass::Internal,
+                    "the call broke down",
+                    Sent::Maybe,
+                ))
+            })
+        })
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([self.signature.clone()])
+    }
+}
+
+fn perform(files: &FileWorld, request: &Request) -> CallOutcome {
+    let value = match &*request.signature.name {
+        "glob" => find::glob(files, arguments(request)?)?,
+        "grep" => find::grep(files, arguments(request)?)?,
+        "outline" => find::outline(files, arguments(request)?)?,
+        "edit" => edit::edit(files, arguments(request)?)?,
+        "mkdir" => make_folder(files, arguments(request)?)?,
+        other => return Err(failed(format!("there is no tool files.{other}"))),
+    };
+    Ok(Answer::Json(value))
+}
+
+fn arguments<A: DeserializeOwned>(request: &Request) -> Result<A, CallError> {
+    serde_json::from_value(request.arguments.to_json()).map_err(|error| failed(error.to_string()))
+}
+
+#[derive(serde::Deserialize)]
+struct MakeFolder {
+    path: String,
+}
+
+fn make_folder(files: &FileWorld, MakeFolder { path }: MakeFolder) -> Result<Json, CallError> {
+    // The folders above may be missing, too: where it would be is what counts.
+    let place = reached_file(&*files.host, &files.root, &path, false);
+    let place = place.ok_or_else(|| failed(format!("{path} names no folder")))?;
+    files.permissions.write(&place, &path)?;
+    let made = files.host.make_folder(&place);
+    made.map_err(|error| failed(format!("{path}: {error}")))?;
+    Ok(json!({ "path": path }))
+}
+
+/// What could not be done, and why. Nothing has been changed.
+fn failed(message: impl Into<String>) -> CallError {
+    CallError::new(
+        ErrorClass::Tool("failed".into()),
+        message.into(),
+        Sent::Refused,
+    )
+}
+
+/// A path below the root of the project as people write it, else as it is.
+fn shown(files: &FileWorld, path: &Path) -> String {
+    let root = files.host.canonical(&files.root);
+    let root = root.as_deref().unwrap_or(&files.root);
+    let path = path.strip_prefix(root).unwrap_or(path);
+    path.display().to_string()
+}
+
+/// The files below a place that may be read, in their order; `visit` says whether it goes on. Links that lead elsewhere are
+/// followed only where what they lead to may be read, and folders never twice.
+fn walk(files: &FileWorld, from: PathBuf, visit: &mut dyn FnMut(&Path, FileKind, usize) -> bool) {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![(from, 0_usize)];
+    let mut left = MAX_LOOKED_AT;
+    while let Some((path, depth)) = open.pop() {
+        if left == 0 {
+            return;
+        }
+        left -= 1;
+        let Ok(place) = files.host.canonical(&path) else {
+            continue;
+        };
+        let Ok(kind) = files.host.kind(&place) else {
+            continue;
+        };
+        let may_read = files.permissions.read(&place, "").is_ok();
+        if kind == FileKind::File && !may_read {
+            continue;
+        }
+        if !visit(&path, kind, depth) {
+            return;
+        }
+        if kind == FileKind::Folder && seen.insert(place.clone()) {
+            let inner = files.host.list_folder(&path).unwrap_or_default();
+            open.extend(inner.into_iter().rev().map(|path| (path, depth + 1)));
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Sessions: conversations that are kept after every round, and gone on with later.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use planrun_models::model::{Message, ToolCall};
+use planrun_tools::host::Host;
+use planrun_tools::project::{check_own_folder, make_own_folder, own_folder};
+use serde::{Deserialize, Serialize};
+
+/// The version of the document.
+const VERSION: u32 = 1;
+/// A larger one is not read.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// The most characters of an id.
+const MAX_ID: usize = 64;
+
+/// A conversation. What the model is told before it is no part of it: that is made anew from the files as they are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Session {
+    version: u32,
+    pub id: String,
+    pub messages: Vec<Message>,
+    /// The runs that the calls of the last turn are, by the ids of the calls.
+    #[serde(default)]
+    pub runs: BTreeMap<String, String>,
+    /// What its file was when this process last looked.
+    #[serde(skip)]
+    seen: Option<u64>,
+}
+
+/// What came of a call, as the model reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    pub call: ToolCall,
+    pub text: String,
+    pub is_error: bool,
+}
+
+/// Where the sessions of a project are kept: private files below its own folder.
+#[derive(Clone)]
+pub struct Sessions {
+    host: Arc<dyn Host>,
+    project: PathBuf,
+}
+
+/// Why a session cannot be used. Nothing has been changed then.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    #[error("`{0}` is no name for a session: letters, digits, `_` and `-`, at most {MAX_ID}")]
+    Name(String),
+    #[error(
+        "the session `{id}` cannot be read and was left as it is: {why}; move {file} away to begin it anew"
+    )]
+    Unreadable {
+        id: String,
+        file: String,
+        why: String,
+    },
+    #[error(
+        "the session `{0}` was changed by another process meanwhile; nothing of it was overwritten"
+    )]
+    Changed(String),
+    #[error("the session `{id}` cannot be kept: {error}")]
+    Files { id: String, error: io::Error },
+}
+
+impl Session {
+    /// One in which nothing has been said.
+    #[must_use]
+    pub fn new(id: &str) -> Self {
+        Self {
+            version: VERSION,
+            id: id.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// The calls of the last turn that have no answer, as where a process died in the middle of them.
+    #[must_use]
+    pub fn unanswered(&self) -> Vec<ToolCall> {
+        let (calls, answers) = self.last_turn();
+        let is_open = |call: &&ToolCall| !answers.iter().any(|one| one.call.id == call.id);
+        calls.iter().filter(is_open).cloned().collect()
+    }
+
+    /// Adds answers to calls of the last turn. All of them stand in the order of the calls then.
+    pub fn answer(&mut self, answers: Vec<Answered>) {
+        let (calls, known) = self.last_turn();
+        let mut all: Vec<Answered> = known.into_iter().chain(answers).collect();
+        let place = |one: &Answered| calls.iter().position(|call| call.id == one.call.id);
+        all.sort_by_key(place);
+        let is_answer = |one: &Message| matches!(one, Message::Tool { .. });
+        let kept = self.messages.iter().rposition(|one| !is_answer(one));
+        self.messages.truncate(kept.map_or(0, |last| last + 1));
+        self.messages
+            .extend(all.into_iter().map(|one| Message::Tool {
+                call: one.call.id,
+                name: one.call.name,
+                text: one.text,
+                is_error: one.is_error,
+            }));
+    }
+
+    /// The calls of the last turn where nothing but answers to them follows, and those answers.
+    fn last_turn(&self) -> (Vec<ToolCall>, Vec<Answered>) {
+        let mut answers = Vec::new();
+        for message in self.messages.iter().rev() {
+            match message {
+                Message::Tool {
+                    call,
+                    name,
+                    text,
+                    is_error,
+                } => answers.push(Answered {
+                    call: ToolCall {
+                        id: call.clone(),
+                        name: name.clone(),
+                        arguments: String::new(),
+                    },
+                    text: text.clone(),
+                    is_error: *is_error,
+                }),
+                Message::Assistant { calls, .. } => {
+                    answers.reverse();
+                    return (calls.clone(), answers);
+                }
+                Message::System { .. } | Message::User { .. } => break,
+            }
+        }
+        (Vec::new(), Vec::new())
+    }
+}
+
+impl Sessions {
+    /// Those of the project in this folder.
+    #[must_use]
+    pub fn of(host: Arc<dyn Host>, project: PathBuf) -> Self {
+        Self { host, project }
+    }
+
+    /// The session of this id, or a new one where there is none.
+    ///
+    /// # Errors
+    /// The id is none, or what is kept under it cannot be read.
+    pub fn open(&self, id: &str) -> Result<Session, SessionError> {
+        let path = self.path(id)?;
+        let unreadable = |why: String| SessionError::Unreadable {
+            id: id.to_owned(),
+            file: path.display().to_string(),
+            why,
+        };
+        check_own_folder(&*self.host, &self.project)
+            .map_err(|error| unreadable(error.to_string()))?;
+        let text = match self.host.read_bounded(&path, MAX_BYTES) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Session::new(id)),
+            Err(error) => return Err(unreadable(error.to_string())),
+        };
+        let seen = self.host.version(&path).ok();
+        let session: Session =
+            serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
+        if session.version != VERSION || session.id != id {
+            let Session { version, id, .. } = session;
+            return Err(unreadable(format!(
+                "it is version {version} of the session `{id}`, and version {VERSION} of this one was expected"
+            )));
+        }
+        Ok(Session { seen, ..session })
+    }
+
+    /// Keeps a session as it is now.
+    ///
+    /// # Errors
+    /// Another process has changed it, or the file cannot be written.
+    pub fn save(&self, session: &mut Session) -> Result<(), SessionError> {
+        let path = self.path(&session.id)?;
+        if self.host.version(&path).ok() != session.seen {
+            return Err(SessionError::Changed(session.id.clone()));
+        }
+        let write = || {
+            check_own_folder(&*self.host, &self.project)?;
+            make_own_folder(&*self.host, &self.project)?;
+            self.host.make_private_folder(&self.folder())?;
+            let text = serde_json::to_vec(session)?;
+            if text.len() as u64 > MAX_BYTES {
+                let message = format!("it has grown beyond {MAX_BYTES} bytes; begin a new one");
+                return Err(io::Error::other(message));
+            }
+            self.host.write_private_file(&path, &text)
+        };
+        write().map_err(|error| SessionError::Files {
+            id: session.id.clone(),
+            error,
+        })?;
+        session.seen = self.host.version(&path).ok();
+        Ok(())
+    }
+
+    fn folder(&self) -> PathBuf {
+        own_folder(&self.project).join("sessions")
+    }
+
+    fn path(&self, id: &str) -> Result<PathBuf, SessionError> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if id.is_empty() || id.len() > MAX_ID || !id.bytes().all(is_plain) {
+            return Err(SessionError::Name(id.to_owned()));
+        }
+        Ok(self.folder().join(format!("{id}.json")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use planrun_tools::host::MemoryHost;
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(id: &str) -> ToolCall {
+        ToolCall {
+            id: id.to_owned(),
+            name: "t".to_owned(),
+            arguments: "{}".to_owned(),
+        }
+    }
+
+    fn answered(id: &str) -> Answered {
+        Answered {
+            call: call(id),
+            text: format!("of {id}"),
+            is_error: false,
+        }
+    }
+
+    fn said(calls: &[&str]) -> Message {
+        Message::Assistant {
+            text: "looking".to_owned(),
+            reasoning: "need it".to_owned(),
+            calls: calls.iter().map(|id| call(id)).collect(),
+            opaque: vec![json!({ "signature": "x" })],
+        }
+    }
+
+    fn sessions() -> (Sessions, Arc<MemoryHost>) {
+        let host = Arc::new(MemoryHost::default().with_file("/p/planrun.yaml", ""));
+        (Sessions::of(host.clone(), "/p".into()), host)
+    }
+
+    #[test]
+    fn s4_23_what_is_kept_comes_back_as_it_was() {
+        let (sessions, _) = sessions();
+        let mut session = sessions.open("one").unwrap();
+        session.messages = vec![
+            Message::System {
+                text: "**System**: x".to_owned(),
+            },
+            Message::User {
+                text: "读 \u{0}".to_owned(),
+            },
+            said(&["a", "b"]),
+        ];
+        session.answer(vec![answered("a"), answered("b")]);
+        session.messages.push(said(&[]));
+        session.runs.insert("a".to_owned(), "run".to_owned());
+        sessions.save(&mut session).unwrap();
+        assert_eq!(sessions.open("one").unwrap(), session);
+        sessions.save(&mut session).unwrap();
+    }
+
+    #[test]
+    fn s4_23_what_cannot_be_read_is_told_and_left_as_it_is() {
+        let (sessions, host) = sessions();
+        let file = Path::new("/p/.planrun/sessions/one.json");
+        host.make_folder(Path::new("/p/.planrun/sessions")).unwrap();
+        for text in ["{", "[]", r#"{"version":2,"id":"one","messages":[]}"#] {
+            host.write_file(file, text.as_bytes()).unwrap();
+            let told = sessions.open("one").unwrap_err().to_string();
+            assert!(
+                told.contains("one.json") && told.contains("left as it is"),
+                "{told}"
+            );
+            let mut new = Session::new("one");
+            let told = sessions.save(&mut new).unwrap_err().to_string();
+            assert!(told.contains("nothing of it was overwritten"), "{told}");
+            assert_eq!(host.read_file(file).unwrap(), text);
+        }
+        for name in ["", "../x", "a/b", "é"] {
+            assert!(
+                matches!(sessions.open(name), Err(SessionError::Name(_))),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn two_processes_do_not_overwrite_each_other() {
+        let (sessions, _) = sessions();
+        let mut one = sessions.open("one").unwrap();
+        let mut other = sessions.open("one").unwrap();
+        one.messages.push(said(&[]));
+        sessions.save(&mut one).unwrap();
+        assert!(matches!(
+            sessions.save(&mut other),
+            Err(SessionError::Changed(_))
+        ));
+        assert_eq!(sessions.open("one").unwrap().messages.len(), 1);
+    }
+
+    #[test]
+    fn answers_stand_in_the_order_of_their_calls() {
+        let mut session = Session::new("one");
+        session.messages = vec![said(&["z"]), said(&["a", "b", "c"])];
+        session.answer(vec![answered("c")]);
+        let open = |session: &Session| -> Vec<String> {
+            session
+                .unanswered()
+                .into_iter()
+                .map(|call| call.id)
+                .collect()
+        };
+        assert_eq!(open(&session), ["a", "b"]);
+        session.answer(vec![answered("b"), answered("a")]);
+        assert_eq!(open(&session), [""; 0]);
+        let ids = session.messages.iter().filter_map(|message| match message {
+            Message::Tool { call, .. } => Some(&**call),
+            _ => None,
+        });
+        assert_eq!(ids.collect::<Vec<_>>(), ["a", "b", "c"]);
+        session.messages.push(Message::User {
+            text: String::new(),
+        });
+        assert_eq!(open(&session), [""; 0]);
+    }
+}

@@ -1,0 +1,298 @@
+//! What a model can call in a loop: the tools of the project, each call a run of one step, and the bridge to plans.
+
+mod offer;
+mod runs;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use planrun_lang::diag::closest;
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::plan_of_call;
+use planrun_lang::types::Signature;
+use planrun_models::model::{Message, OfferedTool};
+use planrun_runs::driver::Asker;
+use planrun_runs::runs::{Error, PlanText, Planrun};
+use planrun_serve::asking::{Asks, Client, PutQuestion, Said, Way};
+use planrun_serve::mode::{Call, PlanMode, Reply};
+use planrun_tools::tools::FileWorld;
+use serde_json::{Map, Value as Json};
+use tokio_util::sync::CancellationToken;
+
+use crate::file_tools::file_tools;
+use offer::Offer;
+pub use runs::Called;
+use runs::Shape;
+
+/// The tools by which a model finds others and runs plans.
+const SEARCH: &str = "search";
+const DESCRIBE: &str = "describe";
+const RUN: &str = "run";
+const RUNS: &str = "runs";
+const BRIDGE: [&str; 4] = [SEARCH, DESCRIBE, RUN, RUNS];
+
+/// By which work is given to sub-agents, by which these end, and by which a skill is read: the loop answers them itself.
+pub const DISPATCH: &str = "dispatch_subagents";
+pub const TASK_FINISH: &str = "task_finish";
+pub const SKILL: &str = "skill";
+pub const OWN_TOOLS: [&str; 3] = [DISPATCH, TASK_FINISH, SKILL];
+
+/// What one agent can call.
+pub struct Toolbox {
+    mode: Arc<PlanMode>,
+    asker: Option<Arc<dyn Asker>>,
+    files: Arc<FileWorld>,
+    offer: Mutex<Offer>,
+}
+
+impl Toolbox {
+    /// The tools of a project for an agent with this request, which are confined to what the project allows. `asker` answers
+    /// what is asked before something is changed.
+    ///
+    /// # Errors
+    /// Where the project cannot be used.
+    pub fn new(
+        planrun: &Planrun,
+        asker: Option<Arc<dyn Asker>>,
+        request: &str,
+    ) -> Result<Self, Error> {
+        let planrun = planrun.clone().confined([]);
+        let workspace = planrun.workspace()?;
+        let permissions = workspace.limit.clone().unwrap_or_else(Permissions::none);
+        let files = Arc::new(FileWorld {
+            host: planrun.host().clone(),
+            permissions: Arc::new(permissions),
+            root: workspace.project.root.clone(),
+        });
+        let mode = PlanMode::new(planrun.with_tools(file_tools(&files)));
+        let offer = Mutex::new(Offer::of(&mode.planrun().workspace()?, request));
+        Ok(Self {
+            mode,
+            asker,
+            files,
+            offer,
+        })
+    }
+
+    /// The files that its calls reach.
+    #[must_use]
+    pub fn files(&self) -> &Arc<FileWorld> {
+        &self.files
+    }
+
+    /// The project, as its calls see it.
+    #[must_use]
+    pub fn planrun(&self) -> &Planrun {
+        self.mode.planrun()
+    }
+
+    /// What may be reached, for the model: every list that narrows it.
+    #[must_use]
+    pub fn reach(&self) -> String {
+        let workspace = self.planrun().workspace().ok();
+        let allow = workspace
+            .as_ref()
+            .and_then(|one| one.project.settings.allow.as_ref());
+        let confined = workspace.as_ref().and_then(|one| one.confined.as_deref());
+        let lists = allow.into_iter().chain(confined.into_iter().flatten());
+        let lines = lists.map(|grant| {
+            let list = |list: &[String]| Json::from(list.to_vec()).to_string();
+            format!(
+                "Current Allowed URIs: read {}, write {}, net {}",
+                list(&grant.read),
+                list(&grant.write),
+                list(&grant.net)
+            )
+        });
+        let lines: Vec<String> = lines.collect();
+        if lines.is_empty() {
+            return "Current Allowed URIs: none; no file can be read".to_owned();
+        }
+        lines.join("\nof these only: ")
+    }
+
+    /// The path under which permissions know a tool that a model names.
+    pub(crate) fn path_of(&self, name: &str) -> String {
+        let found = self.offer().find(name);
+        found.map_or_else(|| name.to_owned(), |tool| tool.path())
+    }
+
+    /// The tools as the model is told them now.
+    #[must_use]
+    pub fn offered(&self) -> Vec<OfferedTool> {
+        self.offer().tools()
+    }
+
+    /// Tells the model of the tools that these messages of before were about.
+    pub fn recall(&self, messages: &[Message]) {
+        let mut offer = self.offer();
+        for message in messages {
+            let Message::Assistant { calls, .. } = message else {
+                continue;
+            };
+            for call in calls {
+                offer.add_called(&call.name);
+                if call.name == DESCRIBE
+                    && let Ok(arguments) = serde_json::from_str(&call.arguments)
+                {
+                    offer.add(&names(&arguments));
+                }
+            }
+        }
+    }
+
+    /// Whether a call of this name changes nothing, so that others can be made beside it.
+    #[must_use]
+    pub fn only_reads(&self, name: &str) -> bool {
+        match self.offer().find(name) {
+            Some(tool) => tool.effect.is_read_only(),
+            None => name != RUN,
+        }
+    }
+
+    /// Makes a call. Where it is a run, that has this id.
+    pub async fn call(
+        &self,
+        name: &str,
+        arguments: Map<String, Json>,
+        run: &str,
+        cancel: &CancellationToken,
+    ) -> Called {
+        let found = self.offer().find(name);
+        if let Some(tool) = found {
+            return self.call_tool(&tool, arguments, run, cancel).await;
+        }
+        match name {
+            SEARCH | DESCRIBE | RUNS => {
+                let reply = self.look_up(name, arguments.clone()).await;
+                if let (DESCRIBE, Called::Answered(_)) = (name, &reply) {
+                    self.offer().add(&names(&arguments));
+                }
+                reply
+            }
+            RUN => self.run(arguments, run, cancel).await,
+            other => Called::Failed(self.unknown(other)),
+        }
+    }
+
+    /// Lets go of the servers that were called.
+    pub async fn close(&self) {
+        self.mode.close().await;
+    }
+
+    async fn call_tool(
+        &self,
+        tool: &Arc<Signature>,
+        arguments: Map<String, Json>,
+        run: &str,
+        cancel: &CancellationToken,
+    ) -> Called {
+        let given: Vec<&str> = arguments.keys().map(String::as_str).collect();
+        let text = PlanText::new("the call", &plan_of_call(tool, &given));
+        let checked = self.planrun().check(text);
+        match checked.and_then(|checked| checked.plan(None)) {
+            Ok(plan) => {
+                let shape = Shape::Call(tool);
+                self.start(&plan, arguments, (run, shape), cancel).await
+            }
+            Err(error) => Called::of(Reply::from(error)),
+        }
+    }
+
+    /// `run`: a plan, checked and approved as a whole.
+    async fn run(
+        &self,
+        mut arguments: Map<String, Json>,
+        run: &str,
+        cancel: &CancellationToken,
+    ) -> Called {
+        let Some(Json::String(text)) = arguments.remove("plan") else {
+            return Called::Failed("Nothing was called: `plan` is missing.".to_owned());
+        };
+        let inputs = match arguments.remove("inputs") {
+            None | Some(Json::Null) => Map::new(),
+            Some(Json::Object(inputs)) => inputs,
+            Some(_) => {
+                return Called::Failed("Nothing was called: `inputs` is no object.".to_owned());
+            }
+        };
+        let (base, most) = (arguments.remove("base"), arguments.remove("max_tokens"));
+        if let Some(extra) = arguments.keys().next() {
+            return Called::Failed(format!(
+                "Nothing was called: there is no argument `{extra}`."
+            ));
+        }
+        let most = most.as_ref().and_then(Json::as_u64);
+        let shape = Shape::Plan {
+            base: base.as_ref().and_then(Json::as_str).map(str::to_owned),
+            max_tokens: most.and_then(|most| usize::try_from(most).ok()),
+        };
+        match self.mode.checked(&text) {
+            Ok(plan) => self.start(&plan, inputs, (run, shape), cancel).await,
+            Err(reply) => Called::of(reply),
+        }
+    }
+
+    async fn look_up(&self, tool: &str, arguments: Map<String, Json>) -> Called {
+        let call = Call {
+            tool,
+            arguments,
+            client: Arc::new(Nobody),
+        };
+        Called::of(self.mode.call(call).await)
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let offer = self.offer();
+        let near = closest(name, offer.names().chain(BRIDGE));
+        let near = near.map_or(String::new(), |near| format!(" Was `{near}` meant?"));
+        let name: String = name.chars().take(100).collect();
+        format!("There is no tool `{name}`.{near} `search` finds what there is.")
+    }
+
+    fn offer(&self) -> MutexGuard<'_, Offer> {
+        self.offer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What `describe` was asked about.
+fn names(arguments: &Map<String, Json>) -> BTreeSet<String> {
+    let names = arguments.get("names").and_then(Json::as_array);
+    let names = names.into_iter().flatten().filter_map(Json::as_str);
+    names.map(str::to_owned).collect()
+}
+
+/// The client of a lookup: nobody is asked anything.
+struct Nobody;
+
+#[async_trait]
+impl Client for Nobody {
+    fn name(&self) -> String {
+        "loop".to_owned()
+    }
+
+    fn asks(&self) -> Asks {
+        Asks::Never
+    }
+
+    fn has_form(&self, _: &PutQuestion) -> bool {
+        false
+    }
+
+    fn opens_pages(&self) -> bool {
+        false
+    }
+
+    async fn ask(&self, _: &PutQuestion, _: &Way) -> Said {
+        Said::Nothing
+    }
+
+    async fn page_is_done(&self, _: &PutQuestion) {}
+
+    async fn progress(&self, _: u64, _: &str) {}
+
+    async fn cancelled(&self) {
+        std::future::pending().await
+    }
+}

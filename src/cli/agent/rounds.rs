@@ -1,0 +1,303 @@
+//! `planrun agent --mode loop`: a model calls tools until it is done; the conversation can be gone on with.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use owo_colors::OwoColorize as _;
+use planrun_agent::blocks::{Block, Blocks};
+use planrun_agent::session::{Session, SessionError, Sessions};
+use planrun_agent::turns::{Agent, DEFAULT_ROUNDS, Ended, Event, Options, Outcome, Setup};
+use planrun_lang::diag::render::visible_text;
+use planrun_models::model::StopReason;
+use planrun_runs::runs::{Planrun, new_run_id};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::Arguments;
+use crate::cli::arguments::RunFormat;
+use crate::cli::run::wait;
+use crate::cli::signals::stop_on_signal;
+use crate::cli::{Exit, Failure, Terminal, ask};
+
+/// Goes on with a session, or begins one.
+///
+/// # Errors
+/// When the project, the model or the session cannot be had.
+pub(super) fn run(
+    planrun: Planrun,
+    arguments: &Arguments,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    refuse_what_is_for_plans(arguments)?;
+    let request = super::request(arguments)?;
+    let request = (!request.is_empty()).then_some(request);
+    let folder = planrun.location().folder.clone();
+    let sessions = Sessions::of(planrun.host().clone(), folder);
+    let id = arguments.session.clone();
+    let id = id.unwrap_or_else(|| new_run_id(&**planrun.host()));
+    let mut session = sessions.open(&id).map_err(unusable)?;
+    if request.is_none() && session.messages.is_empty() {
+        let message = format!("there is no session `{id}` yet; say what is wanted");
+        return Err(Failure::Usage(message));
+    }
+    let cancel = CancellationToken::new();
+    let screen = Arc::new(Screen::new(arguments, terminal));
+    let watching = screen.clone();
+    let is_present = terminal.is_watched() && io::stdin().is_terminal();
+    let setup = Setup {
+        model: Arc::new(super::model(&planrun, arguments.model.as_deref())?),
+        asker: is_present.then(|| ask::at_terminal(terminal)),
+        sessions: Some(sessions),
+        watch: Arc::new(move |event| watching.saw(event)),
+        cancel: cancel.clone(),
+        options: Options {
+            rounds: arguments.rounds.unwrap_or(DEFAULT_ROUNDS),
+            profile: super::profile(arguments.profile.as_deref())?,
+            ..Options::default()
+        },
+        planrun,
+    };
+    let agent = Agent::new(setup, request.as_deref().unwrap_or_default())?;
+    for problem in agent.problems() {
+        terminal.say(problem);
+    }
+    stop_on_signal(cancel);
+    let outcome = wait(agent.run(&mut session, request.as_deref()))?;
+    let outcome = outcome.map_err(unusable)?;
+    screen.end();
+    tell(&outcome, &session, (arguments.format, &screen), terminal)
+}
+
+fn refuse_what_is_for_plans(arguments: &Arguments) -> Result<(), Failure> {
+    let given = [
+        ("--save", arguments.save.is_some()),
+        ("--dry-run", arguments.dry_run),
+        ("--max-steps", arguments.max_steps.is_some()),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((name, _)) => Err(Failure::Usage(format!(
+            "`{name}` is for `--mode plan`: a loop has no plan before it begins"
+        ))),
+    }
+}
+
+fn unusable(error: SessionError) -> Failure {
+    match error {
+        SessionError::Name(_) => Failure::Usage(error.to_string()),
+        SessionError::Unreadable { .. } | SessionError::Changed(_) | SessionError::Files { .. } => {
+            Failure::Environment(error.to_string())
+        }
+    }
+}
+
+/// How a loop has ended, for scripts and for people.
+struct Told<'a> {
+    word: &'static str,
+    /// What the model said at its end.
+    text: &'a str,
+    why: Option<String>,
+    exit: Exit,
+}
+
+impl<'a> Told<'a> {
+    fn of(ended: &'a Ended, again: &str) -> Self {
+        let (word, why, exit) = match ended {
+            Ended::Done { text, stop } => {
+                let is_cut = *stop == Some(StopReason::Length);
+                let why = "the answer is cut at the most tokens that the model writes";
+                return Self {
+                    word: "done",
+                    text,
+                    why: is_cut.then(|| why.to_owned()),
+                    exit: Exit::Fine,
+                };
+            }
+            Ended::Finished(report) => {
+                return Self {
+                    word: "done",
+                    text: report,
+                    why: None,
+                    exit: Exit::Fine,
+                };
+            }
+            Ended::Empty => (
+                "empty",
+                format!("the model has said nothing; `{again} \"…\"` asks it something else"),
+                Exit::Findings,
+            ),
+            Ended::Limit(rounds) => (
+                "limit_reached",
+                format!("the model was asked {rounds} times and is not done; `{again}` goes on"),
+                Exit::Findings,
+            ),
+            Ended::Cancelled => (
+                "cancelled",
+                format!("stopped; `{again}` goes on"),
+                Exit::Interrupted,
+            ),
+            Ended::Waits { run, question } => (
+                "waits",
+                format!("run {run} waits for an answer; then `{again}` goes on:\n{question}"),
+                Exit::Paused,
+            ),
+            Ended::Failed(error) => (
+                "failed",
+                format!(
+                    "the model gave no answer: {error}; what was said until then is kept, `{again}` goes on"
+                ),
+                Exit::Environment,
+            ),
+        };
+        Self {
+            word,
+            text: "",
+            why: Some(why),
+            exit,
+        }
+    }
+}
+
+/// Tells what a loop came to, and how it can be gone on with.
+fn tell(
+    outcome: &Outcome,
+    session: &Session,
+    (format, screen): (RunFormat, &Screen),
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let again = terminal.command(&format!("agent --mode loop --session {}", session.id));
+    let told = Told::of(&outcome.ended, &again);
+    match format {
+        RunFormat::Human | RunFormat::Quiet => {
+            if !told.text.is_empty() && !screen.has_shown_result() {
+                terminal.print(&format!("{}\n", visible_text(told.text.trim_end())))?;
+            }
+        }
+        RunFormat::Json | RunFormat::Ndjson => {
+            let usage = outcome.usage;
+            let document = json!({
+                "session": session.id,
+                "ended": told.word,
+                "text": told.text,
+                "why": told.why,
+                "rounds": outcome.rounds,
+                "usage": { "input": usage.input, "output": usage.output, "cached": usage.cached },
+            });
+            terminal.print_json(&format!("{document}\n"))?;
+        }
+    }
+    match told.why {
+        Some(why) if told.exit == Exit::Fine => terminal.say(&why),
+        Some(why) => terminal.complain(&why),
+        None => terminal.say(&format!("`{again} \"…\"` goes on with this conversation")),
+    }
+    Ok(told.exit)
+}
+
+/// The live picture of a loop on a terminal; silent elsewhere, unless everything is wanted.
+struct Screen {
+    terminal: Terminal,
+    is_live: bool,
+    painted: Mutex<Painted>,
+}
+
+#[derive(Default)]
+struct Painted {
+    blocks: Blocks,
+    /// Blocks that stand there for good.
+    done: usize,
+    /// Bytes of the next one that stand there already.
+    begun: usize,
+}
+
+impl Screen {
+    fn new(arguments: &Arguments, terminal: Terminal) -> Self {
+        let is_watched = terminal.is_watched() && arguments.format == RunFormat::Human;
+        Self {
+            terminal,
+            is_live: !terminal.quiet && (is_watched || arguments.debug),
+            painted: Mutex::default(),
+        }
+    }
+
+    fn saw(&self, event: Event<'_>) {
+        if !self.is_live {
+            return;
+        }
+        let mut painted = self.painted.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Round(_) => painted.blocks.commit(),
+            Event::Said(part) => painted.blocks.part(part),
+            Event::Called {
+                call,
+                text,
+                is_error,
+            } => painted
+                .blocks
+                .called(&call.name, &call.arguments, text, is_error),
+            Event::Delegated(name) => {
+                self.terminal
+                    .say(&visible_text(&format!("sub-agent '{name}' begins")));
+            }
+            Event::Reported { name, is_error } => {
+                let what = if is_error { "failed" } else { "reports" };
+                self.terminal
+                    .say(&visible_text(&format!("sub-agent '{name}' {what}")));
+            }
+        }
+        painted.paint(self.terminal);
+    }
+
+    fn end(&self) {
+        let mut painted = self.painted.lock().unwrap_or_else(PoisonError::into_inner);
+        painted.blocks.commit();
+        painted.paint(self.terminal);
+    }
+
+    /// Whether what the model said last stands where the result would be printed.
+    fn has_shown_result(&self) -> bool {
+        self.is_live && self.terminal.is_watched() && io::stdout().is_terminal()
+    }
+}
+
+impl Painted {
+    /// Adds what is new. Nothing that stands there is painted again.
+    fn paint(&mut self, terminal: Terminal) {
+        while let Some(block) = self.blocks.committed().get(self.done) {
+            let text = drawn(block);
+            paint(&text, self.begun, block, terminal);
+            terminal.say_plainly("\n");
+            self.done += 1;
+            self.begun = 0;
+        }
+        if let Some(block) = self.blocks.active() {
+            let text = drawn(block);
+            paint(&text, self.begun, block, terminal);
+            self.begun = text.len();
+        }
+    }
+}
+
+fn paint(text: &str, from: usize, block: &Block, terminal: Terminal) {
+    let new = visible_text(text.get(from..).unwrap_or_default());
+    if new.is_empty() {
+        return;
+    }
+    match block {
+        Block::Reasoning(_) => terminal.say_plainly(&new.dimmed().to_string()),
+        Block::Call { is_error: true, .. } => terminal.say_plainly(&new.red().to_string()),
+        Block::Content(_) | Block::Call { .. } => terminal.say_plainly(&new),
+    }
+}
+
+fn drawn(block: &Block) -> String {
+    match block {
+        Block::Reasoning(text) | Block::Content(text) => text.clone(),
+        Block::Call {
+            name,
+            arguments,
+            result,
+            ..
+        } => format!("{name} {arguments}\n{result}"),
+    }
+}

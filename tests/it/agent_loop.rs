@@ -1,0 +1,205 @@
+//! `planrun agent --mode loop`: what users of the program see of a loop, and that a killed one goes on.
+
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use crate::support::{Mock, Output, Program, folder, planrun};
+
+/// Two tools, of which one changes something.
+const DESK: &str = "name: desk
+tools:
+  - { name: find, endpoint: '${DESK_URL:http://127.0.0.1:8009}/tool', effect: read, parameters: { type: object, properties: { customer: { type: string } }, required: [customer] }, returns: { type: array, items: { type: integer } }, mock: [ { data: [1, 2] } ] }
+  - { name: close, endpoint: '${DESK_URL:http://127.0.0.1:8009}/tool', effect: effect, parameters: { type: object, properties: { id: { type: integer } }, required: [id] }, returns: { type: string }, mock: [ { data: closed } ] }
+";
+
+struct Scene {
+    folder: TempDir,
+    desk: Mock,
+    model: Mock,
+}
+
+impl Scene {
+    fn new(turns: &str) -> Self {
+        let script = format!("turns:\n{turns}");
+        let folder = folder([
+            ("planrun.yaml", "env: [DESK_URL]\napps: [apps/desk.yaml]\n"),
+            ("apps/desk.yaml", DESK),
+            ("script.yaml", &*script),
+        ]);
+        let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+        let desk = Mock::of(["--apps", &path("apps")]);
+        let model = Mock::of(["model", "--script", &path("script.yaml")]);
+        Self {
+            folder,
+            desk,
+            model,
+        }
+    }
+
+    fn program(&self, arguments: &[&str]) -> Program {
+        let program = planrun(arguments)
+            .within(self.folder.path())
+            .variable("OPENAI_BASE_URL", self.model.address())
+            .variable("OPENAI_MODEL", "tiny");
+        self.desk.answering(program, &["desk"])
+    }
+
+    /// A loop in the session `s`.
+    fn agent(&self, arguments: &[&str]) -> Output {
+        let all = ["agent", "--mode", "loop", "--session", "s"];
+        self.program(&[&all[..], arguments].concat()).run()
+    }
+
+    /// The contents of the messages of the last request.
+    fn last_request(&self) -> Vec<Json> {
+        let log = self.model.log();
+        let messages = &log.last().unwrap()["body"]["messages"];
+        let messages = messages.as_array().unwrap().iter();
+        messages.map(|message| message["content"].clone()).collect()
+    }
+}
+
+#[test]
+fn s4_22_a_pipe_gets_the_answer_and_nothing_of_the_way() {
+    let turns = "- { reasoning: hm, text: Looking, calls: [{ name: desk_find, arguments: { customer: Li } }] }\n- { text: Two. }\n- { text: And two. }";
+    let scene = Scene::new(turns);
+    let output = scene.agent(&["How many?"]);
+    assert_eq!(
+        (output.status, &*output.stdout),
+        (0, "Two.\n"),
+        "{output:?}"
+    );
+    let hint = "`planrun agent --mode loop --session s \"…\"` goes on with this conversation\n";
+    assert_eq!(output.stderr, hint);
+    let output = scene.agent(&["Once more", "--format", "json", "-q"]);
+    let document = output.json();
+    assert_eq!(
+        (&document["ended"], &document["text"]),
+        (&json!("done"), &json!("And two."))
+    );
+    assert_eq!((output.status, &*output.stderr), (0, ""));
+    // The system prompt, two messages of the user, three of the model, one result.
+    assert_eq!(scene.last_request().len(), 6, "{:?}", scene.last_request());
+}
+
+#[test]
+fn s4_22_with_debug_the_way_is_told_block_by_block() {
+    let turns = "- { reasoning: hm, text: Looking, calls: [{ name: desk_find, arguments: { customer: Li } }] }\n- { text: Two. }";
+    let output = Scene::new(turns).agent(&["How many?", "--debug"]);
+    let way = "hm\nLooking\ndesk_find {\n  \"customer\": \"Li\"\n}\n[1,2]\nTwo.\n";
+    assert!(output.stderr.starts_with(way), "{}", output.stderr);
+}
+
+#[test]
+fn every_end_has_its_own_code_and_is_told() {
+    let again = "planrun agent --mode loop --session s";
+    for (turns, extra, status, told) in [
+        ("- { text: '' }", "30", 1, "the model has said nothing"),
+        (
+            "- { calls: [{ name: desk_find, arguments: { customer: x } }], repeat: forever }",
+            "2",
+            1,
+            "the model was asked 2 times and is not done",
+        ),
+        (
+            "- { status: 400, error: what }",
+            "30",
+            3,
+            "the model gave no answer",
+        ),
+        (
+            "- { calls: [{ name: desk_close, arguments: { id: 1 } }] }",
+            "30",
+            4,
+            "waits for an answer",
+        ),
+    ] {
+        let output = Scene::new(turns).agent(&["Go", "--rounds", extra]);
+        assert_eq!((output.status, &*output.stdout), (status, ""), "{output:?}");
+        assert!(output.stderr.contains(told), "{told}: {}", output.stderr);
+        assert!(status == 1 && extra == "30" || output.stderr.contains(again));
+    }
+}
+
+#[test]
+fn what_waits_goes_on_after_the_answer() {
+    let scene = Scene::new(
+        "- { calls: [{ name: desk_close, arguments: { id: 7 } }] }\n- { text: Closed. }",
+    );
+    let output = scene.agent(&["Close 7"]);
+    assert!(output.stderr.contains("| id: 7"), "{}", output.stderr);
+    let run = output
+        .stderr
+        .split("run ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
+    let answered = scene
+        .program(&["runs", "answer", run, "approval=true"])
+        .run();
+    assert_eq!(answered.status, 0, "{answered:?}");
+    let output = scene.agent(&[]);
+    assert_eq!(
+        (output.status, &*output.stdout),
+        (0, "Closed.\n"),
+        "{output:?}"
+    );
+    assert_eq!(scene.desk.log().len(), 1);
+}
+
+#[test]
+fn s4_23_a_killed_loop_goes_on_and_an_unreadable_session_is_left_as_it_is() {
+    let scene = Scene::new("- { text: late, delay: 60s }\n- { text: One }\n- { text: Two }");
+    let begun = scene.program(&["agent", "--mode", "loop", "--session", "s", "First"]);
+    begun.killed_after(Duration::from_secs(3));
+    let output = scene.agent(&[]);
+    assert_eq!((output.status, &*output.stdout), (0, "One\n"), "{output:?}");
+    let file = scene.folder.path().join(".planrun/sessions/s.json");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, &kept[..kept.len() / 2]).unwrap();
+    let output = scene.agent(&["Second"]);
+    assert_eq!(output.status, 3, "{output:?}");
+    assert!(output.stderr.contains("s.json"), "{}", output.stderr);
+    assert_eq!(
+        std::fs::read_to_string(&file).unwrap(),
+        kept[..kept.len() / 2]
+    );
+    std::fs::write(&file, kept).unwrap();
+    let output = scene.agent(&["Second"]);
+    assert_eq!((output.status, &*output.stdout), (0, "Two\n"), "{output:?}");
+}
+
+#[test]
+fn what_is_for_the_other_mode_is_refused() {
+    let scene = Scene::new("- { text: x }");
+    for (arguments, told) in [
+        (
+            &["agent", "x", "--session", "s"][..],
+            "`--session` is for `--mode loop`",
+        ),
+        (
+            &["agent", "x", "--mode", "loop", "--dry-run"],
+            "`--dry-run` is for `--mode plan`",
+        ),
+        (
+            &["agent", "--mode", "loop", "--session", "new"],
+            "there is no session `new` yet",
+        ),
+        (
+            &["agent", "x", "--mode", "loop", "--session", "../x"],
+            "is no name for a session",
+        ),
+        (
+            &["agent", "x", "--rounds", "0"],
+            "must be a whole number from 1",
+        ),
+    ] {
+        let output = scene.program(arguments).run();
+        assert_eq!(output.status, 2, "{output:?}");
+        assert!(output.stderr.contains(told), "{told}: {}", output.stderr);
+    }
+}
