@@ -68,7 +68,7 @@ pub trait Prompts: Send + Sync {
     fn agent(&self, context: Option<&Arc<str>>, tools: Vec<Tool>) -> Arc<dyn Transport>;
 }
 
-/// The namespaces that every plan has.
+/// The namespaces that no project can give to tools of its own: those that every plan has, and that of `infer`.
 pub const BUILT_IN: [&str; 5] = ["fs", "http", "model", "proc", "sys"];
 
 /// What servers say of the contracts that are pinned.
@@ -475,7 +475,8 @@ mod tests {
             .collect();
         let expected = "fs.list fs.read fs.write http.fetch proc.run sys.echo sys.fail sys.nothing sys.now sys.sleep sys.uuid";
         assert_eq!(paths.join(" "), expected);
-        assert!(catalog.namespaces().map(AsRef::as_ref).eq(BUILT_IN));
+        let with_tools = BUILT_IN.into_iter().filter(|name| *name != "model");
+        assert!(catalog.namespaces().map(AsRef::as_ref).eq(with_tools));
         assert!(catalog.tool("sys", "banana").is_none());
     }
 
