@@ -37,6 +37,7 @@ tool desk.find(customer: string) -> int[] read
 tool desk.broken(why: string) -> int read fails lost
 tool desk.meet(who: string) -> string read
 tool desk.close(id: int) -> string effect
+tool desk.enter(key: secret, door: int) -> string effect
 ";
 
 /// A tool that writes down what it is called with.
@@ -61,6 +62,7 @@ impl Transport for Desk {
         Conversation::from_future(async move {
             let answer = match &*name {
                 "find" => json!([1, 2]),
+                "enter" => json!("in"),
                 "close" => json!(format!("closed {}", arguments["id"])),
                 "meet" => {
                     meeting.wait().await;
@@ -416,6 +418,22 @@ async fn s4_17_what_changes_something_is_asked_for_once_and_a_no_is_told_with_it
             "{asked:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_question_shows_no_secret() {
+    let bench = Bench::new(
+        "- { calls: [{ name: desk_enter, arguments: { key: hunter2, door: 7 } }] }\n- { text: ok }",
+    )
+    .await
+    .answered(true, None);
+    let outcome = bench.run("Go in").await;
+    assert_eq!(results(&outcome), [("in", false)]);
+    let asked = bench.asked.lock().unwrap();
+    assert!(
+        asked[0].contains("door: 7") && !asked[0].contains("hunter2"),
+        "{asked:?}"
+    );
 }
 
 #[tokio::test]
