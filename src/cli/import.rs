@@ -93,7 +93,7 @@ pub fn run(
     let report = FileReport::new(plan, findings);
     match arguments.format {
         Printed::Json => {
-            terminal.print_json(&format!("{:#}\n", document_of(&source, &made, &report)))?
+            terminal.print_json(&format!("{:#}\n", document_of(&source, &made, &report)))?;
         }
         Printed::Text => {
             if arguments.output.is_none() {

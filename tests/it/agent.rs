@@ -216,7 +216,7 @@ fn a_plan_that_wants_inputs_is_told_that_nobody_gives_any() {
 fn tools_are_looked_up_in_the_middle() {
     let plan = json!({ "text": fenced(COUNT) });
     let script = format!(
-        "turns:\n- {{ calls: [{{ name: search, arguments: {{ query: close a ticket }} }}, {{ name: describe, arguments: {{ names: [desk.close] }} }}, {{ name: desk.close, arguments: {{ id: 1 }} }}] }}\n- {plan}\n"
+        "turns:\n- {{ calls: [{{ name: search, arguments: {{ query: close a ticket }} }}, {{ name: describe, arguments: {{ names: [desk.close] }} }}, {{ name: desk.close, arguments: {{ id: 1 }} }}, {{ name: search, arguments: \"{{query: 'find',}}\" }}, {{ name: describe, arguments: \"\" }}] }}\n- {plan}\n"
     );
     let scene = Scene::new(&script);
     assert_eq!(scene.agent(&[]).status, 0);
@@ -230,6 +230,8 @@ fn tools_are_looked_up_in_the_middle() {
     assert!(results[0].contains("desk.close"), "{results:?}");
     assert!(results[1].contains("id: int"), "{results:?}");
     assert!(results[2].contains("step r = desk.close("), "{results:?}");
+    assert!(results[3].contains("desk.find"), "{results:?}");
+    assert!(results[4].contains("missing field `names`"), "{results:?}");
     assert_eq!(scene.desk.calls(), ["find"], "lookups call nothing");
 }
 

@@ -13,6 +13,7 @@ mod agent_loop;
 mod allow;
 mod allow_tools;
 mod approval;
+mod arguments;
 mod bad_input;
 mod bfcl;
 mod breaking;

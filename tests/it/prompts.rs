@@ -1,5 +1,7 @@
 //! `infer` and `ask` of plans, over real HTTP: what a model is told, what comes back, and what it may do.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
@@ -241,6 +243,51 @@ fn an_agent_calls_its_own_tools_and_answers() {
 }
 
 #[test]
+fn arguments_are_read_as_models_write_them_and_doubtful_ones_change_nothing() {
+    let plan =
+        "plan p() -> string {\n    step did = ask desk(\"Look\") -> string\n    reply did\n}\n";
+    let turns = r#"- { calls: [{ id: a, name: find, arguments: "{customer: 'Li',} {customer: 'Bo'" }, { id: b, name: close, arguments: "{'id': 12" }, { id: c, name: close, arguments: "[1]" }] }
+- { text: done }"#;
+    let scene = Scene::new(turns, plan);
+    let output = scene.run(&[]);
+    assert_eq!(output.stdout, "done\n", "{output:?}");
+    assert_eq!(scene.desk.calls(), ["find", "find"]);
+    let requests = scene.requests();
+    let messages = requests[1]["messages"].as_array().unwrap();
+    let said = messages
+        .iter()
+        .find(|message| message["role"] == "assistant");
+    let said = said.unwrap()["tool_calls"].as_array().unwrap();
+    let written: Vec<&str> = said
+        .iter()
+        .map(|call| call["function"]["arguments"].as_str().unwrap())
+        .collect();
+    let expected = ["{\"customer\":\"Li\"}", "{\"customer\":\"Bo\"}", "{}", "{}"];
+    assert_eq!(written, expected);
+    assert_eq!((&said[0]["id"], &said[2]["id"]), (&json!("a"), &json!("b")));
+    assert!(said[1]["id"].as_str().unwrap().starts_with("call_"));
+    let results = messages.iter().filter(|message| message["role"] == "tool");
+    let results: Vec<_> = results
+        .map(|message| {
+            (
+                &message["tool_call_id"],
+                message["content"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(results[1], (&said[1]["id"], "[\"hot\",\"cold\"]"));
+    let (_, doubtful) = results[2];
+    assert!(
+        doubtful.contains("line 1 column 2") && doubtful.contains("write them again, whole"),
+        "{doubtful}"
+    );
+    assert!(
+        results[3].1.contains("a list, not a JSON object"),
+        "{results:?}"
+    );
+}
+
+#[test]
 fn an_agent_that_may_only_read_is_a_read() {
     let plan = "plan p() -> string {\n    allow { tools: [\"desk.find\"] }\n    step one = ask desk(\"a\") -> string\n    reply one\n}\n";
     let turns = "- { calls: [{ name: close, arguments: { id: 1 } }] }\n- { text: I cannot }";
@@ -325,7 +372,7 @@ fn no_text_from_outside_adds_a_step_or_widens_what_may_be_called() {
     // The model says again what it has read, and tries to do it.
     let mut turns = String::new();
     for text in COMMANDS {
-        turns += &format!("- {}\n", json!({ "text": text }));
+        writeln!(turns, "- {}", json!({ "text": text })).unwrap();
     }
     turns += "- { calls: [{ name: close, arguments: { id: 1 } }, { name: delete_all, arguments: {} }, { name: desk.close, arguments: { id: 1 } }] }\n- { text: done }\n";
     let scene = Scene::new(&turns, plan);

@@ -84,7 +84,12 @@ const CRATES: &[Crate] = &[
         name: "planrun-models",
         folder: "crates/planrun-models",
         uses: &["planrun-lang", "planrun-tools"],
-        rows: &[&["model"], &["wire", "double"], &["client"], &["prompt"]],
+        rows: &[
+            &["model"],
+            &["wire", "double"],
+            &["client", "arguments"],
+            &["prompt"],
+        ],
     },
     Crate {
         name: "planrun-serve",

@@ -1,6 +1,7 @@
 //! Documents of each format beside the plan and the report that they come to; `PLANRUN_BLESS=1` writes both.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use planrun_import::Format;
@@ -96,16 +97,11 @@ fn findings(text: &str, tools: &Tools) -> String {
     let source = SourceFile::new("made.plan", text);
     let checked = sema::check_without_rules(&source, tools, &NoFiles);
     let errors = checked.diagnostics.iter().filter(|found| found.is_error());
-    errors
-        .map(|found| {
-            format!(
-                "check  {}  {}: {}\n",
-                source.place(found.span),
-                found.code.name,
-                found.message
-            )
-        })
-        .collect()
+    errors.fold(String::new(), |mut lines, found| {
+        let (place, code) = (source.place(found.span), found.code.name);
+        writeln!(lines, "check  {place}  {code}: {}", found.message).unwrap();
+        lines
+    })
 }
 
 struct NoFiles;

@@ -30,7 +30,9 @@ async fn imported_machines_come_to_the_same() {
     for (reason, tests) in &reasons {
         if !reason.is_empty() {
             println!("  {} {reason}", tests.len());
-            tests.iter().for_each(|test| println!("      {test}"));
+            for test in tests {
+                println!("      {test}");
+            }
         }
     }
     assert!(carried * 100 >= all * LEAST, "only {carried} of {all}");

@@ -6,9 +6,14 @@ mod round;
 use std::sync::Arc;
 
 use planrun_lang::diag::render::FileReport;
-use planrun_models::model::{Message, Model, ModelError, Part, Request, Turn, Usage, next};
+use planrun_lang::types::Contract;
+use planrun_models::arguments::{ReadCall, calls};
+use planrun_models::model::{
+    Message, Model, ModelError, Part, Request, ToolCall, Turn, Usage, next,
+};
 use planrun_runs::runs::{CheckedPlan, Error, Planrun};
 use planrun_serve::discovery::Index;
+use planrun_tools::host::random_hex;
 
 use crate::answer::plan_text;
 use crate::profile::Profile;
@@ -186,11 +191,12 @@ impl<'a> Planner<'a> {
         loop {
             let turn = self.turn().await?;
             if !turn.calls.is_empty() {
-                lookups += turn.calls.len();
+                let calls = self.read(turn.calls);
+                lookups += calls.len();
                 if lookups > MAX_LOOKUPS {
                     return Err(Refusal::Lookups);
                 }
-                self.look_up(&turn);
+                self.look_up(calls);
                 continue;
             }
             let Some(text) = plan_text(&turn.text) else {
@@ -259,18 +265,38 @@ impl<'a> Planner<'a> {
         self.request.messages.push(Message::User { text });
     }
 
+    /// The calls of the last turn with their arguments, several of one call taken apart.
+    fn read(&mut self, written: Vec<ToolCall>) -> Vec<ReadCall> {
+        let host = &**self.planrun.host();
+        let tools = &self.request.tools;
+        let read = written.into_iter().flat_map(|call| {
+            let tool = tools.iter().find(|tool| tool.name == call.name);
+            let schema = tool.map(|tool| Contract::of_arguments(tool.parameters.clone()));
+            let new_id = || format!("call_{}", random_hex(host, 1));
+            calls(call, schema.as_ref(), false, new_id)
+        });
+        let read: Vec<ReadCall> = read.collect();
+        let restated = read.iter().map(|read| read.call.clone()).collect();
+        self.request.restate(restated);
+        read
+    }
+
     /// Answers what the model wants to know of tools.
-    fn look_up(&mut self, turn: &Turn) {
-        for call in &turn.calls {
-            let (tool, arguments) = (&*call.name, &*call.arguments);
-            (self.watch)(Event::LookedUp { tool, arguments });
-            let answer = prompt::look_up(&self.index, call);
-            let is_error = answer.is_err();
+    fn look_up(&mut self, calls: Vec<ReadCall>) {
+        for ReadCall { call, arguments } in calls {
+            let (tool, written) = (&*call.name, &*call.arguments);
+            (self.watch)(Event::LookedUp {
+                tool,
+                arguments: written,
+            });
+            let answer = arguments
+                .map_err(|fault| fault.to_string())
+                .and_then(|arguments| prompt::look_up(&self.index, tool, arguments));
             self.request.messages.push(Message::Tool {
-                call: call.id.clone(),
-                name: call.name.clone(),
+                is_error: answer.is_err(),
                 text: answer.unwrap_or_else(|why| why),
-                is_error,
+                call: call.id,
+                name: call.name,
             });
         }
     }

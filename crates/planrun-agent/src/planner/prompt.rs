@@ -1,10 +1,10 @@
 //! What a model is told: the language, the tools, what it is asked for, and what is wrong with what it wrote.
 
-use planrun_models::model::{OfferedTool, ToolCall};
+use planrun_models::model::OfferedTool;
 use planrun_serve::discovery::{CARD, Index};
 use planrun_serve::mode::definitions;
 use serde::Deserialize;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json, from_value};
 
 use super::Options;
 
@@ -75,16 +75,20 @@ struct Describe {
 ///
 /// # Errors
 /// Why there is none, for the model.
-pub(super) fn look_up(index: &Index, call: &ToolCall) -> Result<String, String> {
+pub(super) fn look_up(
+    index: &Index,
+    name: &str,
+    arguments: Map<String, Json>,
+) -> Result<String, String> {
     let wrong = |error: serde_json::Error| format!("the arguments do not fit: {error}");
-    match &*call.name {
+    let arguments = Json::Object(arguments);
+    match name {
         "search" => {
-            let Search { query, ns, limit } =
-                serde_json::from_str(&call.arguments).map_err(wrong)?;
+            let Search { query, ns, limit } = from_value(arguments).map_err(wrong)?;
             Ok(index.search(&query, ns.as_deref(), limit.unwrap_or(LISTED)))
         }
         "describe" => {
-            let Describe { names, full } = serde_json::from_str(&call.arguments).map_err(wrong)?;
+            let Describe { names, full } = from_value(arguments).map_err(wrong)?;
             Ok(index.describe(&names, full))
         }
         other => Err(format!(

@@ -142,6 +142,14 @@ fn read_fields(file: &File, draft: &Draft<'_>) -> Option<BTreeSet<String>> {
 fn input_reads(expression: &Expr, fields: &mut BTreeSet<String>, is_whole: &mut bool) {
     match &expression.kind {
         ExprKind::Name(name) if &**name == INPUT => *is_whole = true,
+        // A field that may be missing is no input that must be given.
+        ExprKind::Coalesce(parts) if parts.iter().any(is_of_input) => *is_whole = true,
+        ExprKind::Call {
+            function,
+            arguments,
+        } if &*function.text == "has" && arguments.iter().any(|one| is_of_input(&one.value)) => {
+            *is_whole = true;
+        }
         ExprKind::Path { base, links } if base.kind == ExprKind::Name(INPUT.into()) => {
             match links.first().map(|link| &link.kind) {
                 Some(LinkKind::Field { name, safe: false }) => {
@@ -159,4 +167,9 @@ fn input_reads(expression: &Expr, fields: &mut BTreeSet<String>, is_whole: &mut 
         }
         _ => expression.parts(&mut |part| input_reads(part, fields, is_whole)),
     }
+}
+
+/// Whether it is a path into the input.
+fn is_of_input(expression: &Expr) -> bool {
+    matches!(&expression.kind, ExprKind::Path { base, .. } if base.kind == ExprKind::Name(INPUT.into()))
 }

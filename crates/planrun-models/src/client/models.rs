@@ -37,6 +37,12 @@ impl Models {
         }
     }
 
+    /// The machine of the project.
+    #[must_use]
+    pub fn host(&self) -> &dyn Host {
+        &*self.host
+    }
+
     /// The model of this name, else the project's default or only one. A project that names none asks that of
     /// `OPENAI_MODEL`, or of this name, at `OPENAI_BASE_URL` with `OPENAI_API_KEY`.
     ///

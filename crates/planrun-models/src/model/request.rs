@@ -17,6 +17,15 @@ pub struct Request {
     pub max_tokens: Option<u64>,
 }
 
+impl Request {
+    /// Puts the calls of the last message in other words, those by which they were understood.
+    pub fn restate(&mut self, understood: Vec<ToolCall>) {
+        if let Some(Message::Assistant { calls, .. }) = self.messages.last_mut() {
+            *calls = understood;
+        }
+    }
+}
+
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]

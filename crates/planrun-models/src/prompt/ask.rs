@@ -5,16 +5,18 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use planrun_lang::call::{Answer, CallOutcome};
-use planrun_lang::types::{Signature, decode};
+use planrun_lang::types::{Contract, Signature, decode};
 use planrun_lang::value::Value;
 use planrun_tools::contract::arguments_type;
+use planrun_tools::host::random_hex;
 use planrun_tools::tools::{
     BoxFuture, Conversation, Described, Identity, Progress, Request, Tool, Transport,
 };
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::exchange::{Exchange, stopped};
 use super::{MAX_REPAIRS, OpenModels};
+use crate::arguments::{Fault, ReadCall, calls};
 use crate::model::{Message, OfferedTool, ToolCall, offered_name};
 
 /// How often a model may call tools before it has to answer.
@@ -61,6 +63,7 @@ impl Transport for Ask {
             let exchange = Exchange::begin(&models, &request, context, offered, events)?;
             let mut agent = Agent {
                 exchange,
+                models: &models,
                 tools: &tools,
                 request: &request,
                 calls: 0,
@@ -99,6 +102,7 @@ fn offer(name: &str, tool: &Tool) -> OfferedTool {
 /// One `ask` that goes on.
 struct Agent<'a> {
     exchange: Exchange,
+    models: &'a OpenModels,
     tools: &'a BTreeMap<String, Tool>,
     request: &'a Request,
     calls: usize,
@@ -120,8 +124,8 @@ impl Agent<'_> {
                 repairs += 1;
                 self.exchange.object(&why);
             }
-            for call in turn.calls {
-                let outcome = self.call(&call).await;
+            for ReadCall { call, arguments } in self.read(turn.calls) {
+                let outcome = self.call(&call, arguments).await;
                 let is_error = outcome.is_err();
                 let text = outcome.unwrap_or_else(|why| why);
                 self.exchange.request.messages.push(Message::Tool {
@@ -136,8 +140,28 @@ impl Agent<'_> {
         Err(self.exchange.gives_up(&why))
     }
 
+    /// The calls of a turn with their arguments, several of one call taken apart.
+    fn read(&mut self, written: Vec<ToolCall>) -> Vec<ReadCall> {
+        let host = self.models.models.host();
+        let read = written.into_iter().flat_map(|call| {
+            let tool = self.tools.get(&call.name).map(|tool| &tool.signature);
+            let schema = tool.map(|tool| Contract::of_arguments(tool.arguments_schema()));
+            let changes_something = tool.is_none_or(|tool| !tool.effect.is_read_only());
+            let new_id = || format!("call_{}", random_hex(host, 1));
+            calls(call, schema.as_ref(), changes_something, new_id)
+        });
+        let read: Vec<ReadCall> = read.collect();
+        let restated = read.iter().map(|read| read.call.clone()).collect();
+        self.exchange.request.restate(restated);
+        read
+    }
+
     /// What the model gets to read of a call.
-    async fn call(&mut self, call: &ToolCall) -> Result<String, String> {
+    async fn call(
+        &mut self,
+        call: &ToolCall,
+        given: Result<Map<String, Json>, Fault>,
+    ) -> Result<String, String> {
         let Some(tool) = self.tools.get(&call.name) else {
             let known: Vec<&str> = self.tools.keys().map(String::as_str).collect();
             return Err(format!(
@@ -153,7 +177,8 @@ impl Agent<'_> {
         }
         self.calls += 1;
         let key: Arc<str> = format!("{}-{}", self.request.idempotency_key, self.calls).into();
-        let arguments = arguments(call, &tool.signature, &key)?;
+        let given = given.map_err(|fault| fault.to_string())?;
+        let arguments = arguments(given, &tool.signature, &key)?;
         let path = tool.signature.path();
         self.exchange.events.progress(Progress::message(&path));
         self.exchange.has_acted |= !tool.signature.effect.is_read_only();
@@ -173,16 +198,11 @@ impl Agent<'_> {
 }
 
 /// The arguments that a model gives, as the tool takes them.
-fn arguments(call: &ToolCall, signature: &Signature, key: &str) -> Result<Value, String> {
-    let written = call.arguments.trim();
-    let json: Json = match written {
-        "" => Json::Object(serde_json::Map::new()),
-        _ => serde_json::from_str(written)
-            .map_err(|error| format!("the arguments are no JSON: {error}"))?,
-    };
-    let Json::Object(mut given) = json else {
-        return Err("the arguments are no JSON object".to_owned());
-    };
+fn arguments(
+    mut given: Map<String, Json>,
+    signature: &Signature,
+    key: &str,
+) -> Result<Value, String> {
     if let Some(argument) = &signature.key_argument {
         given.insert(argument.to_string(), key.into());
     }
