@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use planrun_core::journal::StepError;
 use planrun_core::run::{Approval, Outcome};
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::RunState;
@@ -196,7 +197,7 @@ fn result(outcome: &Outcome, shape: &Shape<'_>) -> String {
 }
 
 fn failure(outcome: &Outcome, shape: &Shape<'_>) -> String {
-    let error = outcome.error.as_deref().map(|error| error.innermost());
+    let error = outcome.error.as_deref().map(StepError::innermost);
     let Some(error) = error else {
         return report::failure(outcome);
     };

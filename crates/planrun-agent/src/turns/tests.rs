@@ -378,6 +378,23 @@ async fn s4_8_broken_arguments_and_names_that_mean_nothing_are_answered() {
 }
 
 #[tokio::test]
+async fn every_call_of_a_conversation_has_an_id_of_its_own() {
+    let call = "{ id: a, name: desk_find, arguments: { customer: x } }";
+    let bench = Bench::new(&format!(
+        "- {{ calls: [{call}, {call}] }}\n- {{ calls: [{call}] }}\n- {{ text: ok }}"
+    ))
+    .await;
+    let outcome = bench.run("Go").await;
+    let ids = outcome.messages.iter().filter_map(|message| match message {
+        Message::Tool { call, .. } => Some(call.clone()),
+        _ => None,
+    });
+    let ids: Vec<String> = ids.collect();
+    let unique: std::collections::BTreeSet<&String> = ids.iter().collect();
+    assert_eq!((ids.len(), unique.len(), &*ids[0]), (3, 3, "a"));
+}
+
+#[tokio::test]
 async fn reads_of_a_round_are_made_at_the_same_time() {
     // Each waits for the other.
     let bench = Bench::new(
@@ -571,11 +588,11 @@ async fn s4_12_a_sub_agent_finishes_only_by_a_call_that_succeeds_and_its_sibling
 #[tokio::test]
 async fn s4_19_reports_are_joined_and_a_failure_is_one_of_them() {
     let bench = Bench::new(
-        r#"- { calls: [{ name: dispatch_subagents, arguments: { sub_agents: [{ prompt: one }, { prompt: two }] } }] }
+        r"- { calls: [{ name: dispatch_subagents, arguments: { sub_agents: [{ prompt: one }, { prompt: two }] } }] }
 - { when: { user: one }, text: First }
 - { when: { user: two }, status: 400, error: broken }
 - { when: { tool: Failed }, calls: [{ name: dispatch_subagents, arguments: { sub_agents: [] } }] }
-- { when: { tool: empty }, text: ok }"#,
+- { when: { tool: empty }, text: ok }",
     )
     .await;
     let outcome = bench.run("Go").await;
@@ -638,9 +655,9 @@ async fn s4_19_a_sub_agent_reaches_at_most_what_its_parent_does() {
 #[tokio::test]
 async fn s4_19_nobody_waits_for_a_sub_agent_forever() {
     let mut bench = Bench::new(
-        r#"- { calls: [{ name: dispatch_subagents, arguments: { sub_agents: [{ prompt: slow }] } }] }
+        r"- { calls: [{ name: dispatch_subagents, arguments: { sub_agents: [{ prompt: slow }] } }] }
 - { when: { user: slow }, text: late, delay: 3600s }
-- { when: { tool: stopped }, text: ok }"#,
+- { when: { tool: stopped }, text: ok }",
     )
     .await;
     bench.setup.options.child_time = Duration::from_millis(50);
