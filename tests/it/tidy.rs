@@ -121,7 +121,7 @@ const CRATES: &[Crate] = &[
             "planrun-serve",
         ],
         rows: &[
-            &["profile", "answer", "blocks", "session", "wanted", "rules"],
+            &["profile", "answer", "blocks", "session", "rules"],
             &["planner", "references", "file_tools"],
             &["toolbox"],
             &["turns"],

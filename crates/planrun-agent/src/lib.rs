@@ -14,4 +14,3 @@ pub mod rules;
 pub mod session;
 pub mod toolbox;
 pub mod turns;
-mod wanted;

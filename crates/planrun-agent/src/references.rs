@@ -110,7 +110,7 @@ impl<'a> Reference<'a> {
 fn content(reference: &Reference<'_>, files: &FileWorld) -> Result<String, String> {
     let place = files
         .existing(reference.path)
-        .map_err(|error| error.message.to_string())?;
+        .map_err(|error| error.message)?;
     if files
         .host
         .kind(&place)
@@ -118,9 +118,7 @@ fn content(reference: &Reference<'_>, files: &FileWorld) -> Result<String, Strin
     {
         return folder(&place, files);
     }
-    let text = files
-        .read(reference.path)
-        .map_err(|error| error.message.to_string())?;
+    let text = files.read(reference.path).map_err(|error| error.message)?;
     let Some((first, last)) = reference.lines else {
         return Ok(text);
     };

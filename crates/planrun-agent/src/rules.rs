@@ -51,7 +51,7 @@ impl Rules {
         let mut left = MAX_RULES;
         let skipped = if is_sub_agent { FOR_MAIN } else { FOR_SUB };
         for (name, path) in files(host, project, RULES) {
-            if !name.ends_with(".md") || name == skipped {
+            if Path::new(&name).extension().is_none_or(|end| end != "md") || name == skipped {
                 continue;
             }
             match host.read_bounded(&path, MAX_FILE) {

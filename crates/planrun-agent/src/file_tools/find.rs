@@ -57,7 +57,7 @@ pub(super) struct Grep {
     glob: Option<String>,
 }
 
-pub(super) fn grep(files: &FileWorld, wanted: Grep) -> Result<Json, CallError> {
+pub(super) fn grep(files: &FileWorld, wanted: &Grep) -> Result<Json, CallError> {
     let expression = RegexBuilder::new(&wanted.pattern)
         .size_limit(MAX_EXPRESSION)
         .build();

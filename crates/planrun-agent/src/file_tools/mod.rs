@@ -26,7 +26,7 @@ pub const NAMESPACE: &str = "files";
 const MAX_LOOKED_AT: usize = 50_000;
 
 /// The contracts, as plans write them.
-const CONTRACTS: &str = r#"
+const CONTRACTS: &str = r"
 /// The paths that match a glob such as `src/**/*.rs`, sorted; at most 1000.
 tool files.glob(pattern: string) -> { paths: string[], more: bool } read fails failed
 /// Lines that match a regular expression, in a file or in all below a folder; at most 200.
@@ -37,7 +37,7 @@ tool files.outline(path: string) -> string read fails failed
 tool files.edit(path: string, edits: { search: string, replace: string }[]) -> { edits: int, bytes: int } effect fails failed
 /// Makes a folder, and those above it.
 tool files.mkdir(path: string) -> { path: string } idempotent fails failed
-"#;
+";
 
 /// The tools over these files.
 #[must_use]
@@ -84,7 +84,7 @@ impl Transport for FileTool {
 fn perform(files: &FileWorld, request: &Request) -> CallOutcome {
     let value = match &*request.signature.name {
         "glob" => find::glob(files, arguments(request)?)?,
-        "grep" => find::grep(files, arguments(request)?)?,
+        "grep" => find::grep(files, &arguments(request)?)?,
         "outline" => find::outline(files, arguments(request)?)?,
         "edit" => edit::edit(files, arguments(request)?)?,
         "mkdir" => make_folder(files, arguments(request)?)?,

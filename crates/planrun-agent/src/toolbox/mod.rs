@@ -293,6 +293,6 @@ impl Client for Nobody {
     async fn progress(&self, _: u64, _: &str) {}
 
     async fn cancelled(&self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use planrun_core::journal::StepError;
 use planrun_core::run::{Approval, Outcome};
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::RunState;
+use planrun_lang::secrets::hidden;
 use planrun_lang::types::{Denied, ErrorClass, Signature};
 use planrun_lang::value::Value;
 use planrun_runs::driver::{Answering, Silence};
@@ -92,7 +94,7 @@ impl Toolbox {
             reader.take_over(base.inputs());
         }
         let told = match shape {
-            Shape::Call(_) => told(&inputs),
+            Shape::Call(tool) => told(&inputs, tool),
             Shape::Plan { .. } => String::new(),
         };
         reader.take_object(inputs)?;
@@ -195,7 +197,7 @@ fn result(outcome: &Outcome, shape: &Shape<'_>) -> String {
 }
 
 fn failure(outcome: &Outcome, shape: &Shape<'_>) -> String {
-    let error = outcome.error.as_deref().map(|error| error.innermost());
+    let error = outcome.error.as_deref().map(StepError::innermost);
     let Some(error) = error else {
         return report::failure(outcome);
     };
@@ -217,10 +219,12 @@ fn failure(outcome: &Outcome, shape: &Shape<'_>) -> String {
     }
 }
 
-/// The arguments of a call, for whoever is asked whether it may be made.
-fn told(arguments: &Map<String, Json>) -> String {
+/// The arguments of a call without what its tool says is secret, for whoever is asked whether it may be made.
+fn told(arguments: &Map<String, Json>, tool: &Signature) -> String {
     let mut text = "\nIts arguments:".to_owned();
-    for (name, value) in arguments {
+    let arguments = Value::from_json(&Json::Object(arguments.clone()));
+    let shown = hidden(&arguments, &tool.sensitive).to_json();
+    for (name, value) in shown.as_object().into_iter().flatten() {
         let value = cut(&value.to_string(), ARGUMENT_BYTES);
         let _ = write!(text, "\n| {}: {}", visible_line(name), visible_line(&value));
     }

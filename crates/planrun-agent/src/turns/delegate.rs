@@ -174,14 +174,13 @@ impl Agent {
         let limit = self.setup.options.child_time;
         let outcome = {
             let mut work = pin!(child.run(&mut session, Some(&prompt)));
-            match timeout(limit, &mut work).await {
-                Ok(outcome) => Some(outcome),
-                Err(_) => {
-                    cancel.cancel();
-                    // What it is about to change is awaited; the rest is as after a crash.
-                    let _ = timeout(GRACE, &mut work).await;
-                    None
-                }
+            if let Ok(outcome) = timeout(limit, &mut work).await {
+                Some(outcome)
+            } else {
+                cancel.cancel();
+                // What it is about to change is awaited; the rest is as after a crash.
+                let _ = timeout(GRACE, &mut work).await;
+                None
             }
         };
         self.used(*child.usage());

@@ -22,7 +22,7 @@ use crate::profile::Profile;
 use crate::references::expanded;
 use crate::rules::Rules;
 use crate::session::{Answered, Session, SessionError, Sessions};
-use crate::toolbox::{Called, Toolbox};
+use crate::toolbox::{Called, DISPATCH, Toolbox};
 
 /// How often a model is asked where nobody says otherwise.
 pub const DEFAULT_ROUNDS: usize = 30;
@@ -285,6 +285,7 @@ impl Agent {
     async fn settle(&self, session: &mut Session) -> Result<Option<Ended>, SessionError> {
         for call in session.unanswered() {
             let came = match session.runs.get(&call.id) {
+                Some(_) if call.name == DISPATCH => Called::Failed(BROKEN_OFF.to_owned()),
                 Some(run) => self.left_behind(&run.clone()).await,
                 None => Called::Failed(NOT_CALLED.to_owned()),
             };
@@ -341,5 +342,8 @@ impl Agent {
     }
 }
 
+/// The answer to a call in which sub-agents were at work.
+const BROKEN_OFF: &str = "[Interrupted] The process ended while sub-agents were at work, and their reports are lost. What they \
+    have called are runs: runs() lists them.";
 /// The answer to a call that a process did not come to.
 const NOT_CALLED: &str = "[Interrupted] Nothing was called: the process ended before. Call it again if it is still wanted.";

@@ -1,9 +1,11 @@
 //! The calls of one round: at the same time where all of them only read, else one after the other, and each has an answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::task::Poll;
 
-use planrun_models::model::{Message, OfferedTool, Turn};
+use planrun_lang::types::Contract;
+use planrun_models::arguments::{ReadCall, calls};
+use planrun_models::model::{Message, OfferedTool, ToolCall, Turn};
 use planrun_runs::runs::new_run_id;
 use planrun_tools::tools::BoxFuture;
 use serde_json::{Map, Value as Json, json};
@@ -12,7 +14,6 @@ use tokio::sync::Semaphore;
 use super::{Agent, Ended, Event, delegate};
 use crate::session::{Answered, Session, SessionError};
 use crate::toolbox::{Called, DISPATCH, OWN_TOOLS, SKILL, TASK_FINISH};
-use crate::wanted::{Wanted, wanted};
 
 /// Calls of one round; those beyond are not made.
 const MAX_CALLS: usize = 32;
@@ -41,22 +42,11 @@ impl Agent {
     pub(super) fn offered(&self) -> Vec<OfferedTool> {
         let own = [
             self.can_delegate().then(delegate::definition),
-            (!self.rules.skills.is_empty()).then(|| {
-                define(
-                    SKILL,
-                    "Gives a skill: how something is done.",
-                    json!({ "name": { "type": "string" } }),
-                    "name",
-                )
-            }),
+            (!self.rules.skills.is_empty())
+                .then(|| define(SKILL, "Gives a skill: how something is done.", "name")),
             (self.depth > 0).then(|| {
                 let said = "Ends your task. Your report goes to whoever gave it to you.";
-                define(
-                    TASK_FINISH,
-                    said,
-                    json!({ "context_summary": { "type": "string" } }),
-                    "context_summary",
-                )
+                define(TASK_FINISH, said, "context_summary")
             }),
         ];
         let own = own.into_iter().flatten();
@@ -71,11 +61,11 @@ impl Agent {
     ) -> Result<Option<Ended>, SessionError> {
         let host = self.setup.planrun.host();
         let known = session.messages.iter().flat_map(|message| match message {
-            Message::Assistant { calls, .. } => calls.iter().map(|call| call.id.clone()).collect(),
-            Message::System { .. } | Message::User { .. } | Message::Tool { .. } => Vec::new(),
+            Message::Assistant { calls, .. } => calls.as_slice(),
+            Message::System { .. } | Message::User { .. } | Message::Tool { .. } => &[],
         });
-        let known: Vec<String> = known.collect();
-        let wanted = wanted(turn.calls.clone(), known, || new_id(host.random()));
+        let known = known.map(|call| call.id.clone()).collect();
+        let wanted = self.read(turn.calls.clone(), known);
         let calls = wanted.iter().map(|one| one.call.clone()).collect();
         session.messages.push(Turn { calls, ..turn }.into_message());
         // Who comes after this process finds the runs of its calls.
@@ -106,12 +96,32 @@ impl Agent {
         Ok(waits.or_else(|| report.map(Ended::Finished)))
     }
 
-    async fn execute(&self, wanted: &[Wanted], runs: &BTreeMap<String, String>) -> Vec<Came> {
-        let only_reads = |one: &Wanted| {
+    /// The calls of a turn with their arguments read, each under an id that no other call of the conversation has.
+    fn read(&self, written: Vec<ToolCall>, mut ids: BTreeSet<String>) -> Vec<ReadCall> {
+        let host = self.setup.planrun.host();
+        let tools = self.offered();
+        let read = written.into_iter().flat_map(|call| {
+            let tool = tools.iter().find(|tool| tool.name == call.name);
+            let schema = tool.map(|tool| Contract::of_arguments(tool.parameters.clone()));
+            let changes_something = !self.toolbox.only_reads(&call.name);
+            calls(call, schema.as_ref(), changes_something, String::new)
+        });
+        let mut read: Vec<ReadCall> = read.collect();
+        for ReadCall { call, .. } in &mut read {
+            while call.id.is_empty() || ids.contains(&call.id) {
+                call.id = new_id(host.random());
+            }
+            ids.insert(call.id.clone());
+        }
+        read
+    }
+
+    async fn execute(&self, wanted: &[ReadCall], runs: &BTreeMap<String, String>) -> Vec<Came> {
+        let only_reads = |one: &ReadCall| {
             let name = &*one.call.name;
             !OWN_TOOLS.contains(&name) && self.toolbox.only_reads(name)
         };
-        let run = |one: &Wanted| runs.get(&one.call.id).cloned().unwrap_or_default();
+        let run = |one: &ReadCall| runs.get(&one.call.id).cloned().unwrap_or_default();
         if wanted.iter().all(only_reads) {
             let room = Semaphore::new(MAX_AT_ONCE);
             let calls = wanted.iter().enumerate().map(|(index, one)| {
@@ -153,7 +163,7 @@ impl Agent {
         came
     }
 
-    async fn one(&self, index: usize, wanted: &Wanted, run: &str) -> Came {
+    async fn one(&self, index: usize, wanted: &ReadCall, run: &str) -> Came {
         let came = self.call(index, wanted, run).await;
         let (text, is_error) = match &came.called {
             Called::Answered(text) => (text, false),
@@ -168,7 +178,7 @@ impl Agent {
         came
     }
 
-    async fn call(&self, index: usize, wanted: &Wanted, run: &str) -> Came {
+    async fn call(&self, index: usize, wanted: &ReadCall, run: &str) -> Came {
         let failed = |why: String| Called::Failed(why).into();
         if self.setup.cancel.is_cancelled() {
             return failed("[Cancelled] Nothing was called: the user has stopped it.".to_owned());
@@ -180,7 +190,7 @@ impl Agent {
         }
         let arguments = match &wanted.arguments {
             Ok(arguments) => arguments.clone(),
-            Err(why) => return failed(why.clone()),
+            Err(fault) => return failed(format!("Nothing was called: {fault}")),
         };
         match &*wanted.call.name {
             TASK_FINISH if self.depth == 0 => failed(format!(
@@ -205,14 +215,12 @@ impl Agent {
     fn skill(&self, arguments: &Map<String, Json>) -> Called {
         let wanted = text(arguments, "name").unwrap_or_default();
         let mut skills = self.rules.skills.iter();
-        match skills.find(|skill| skill.name == wanted) {
-            Some(skill) => Called::Answered(skill.text.clone()),
-            None => {
-                let names = self.rules.skills.iter().map(|skill| &*skill.name);
-                let names = names.collect::<Vec<_>>().join(", ");
-                Called::Failed(format!("There is no such skill, but: {names}"))
-            }
+        if let Some(skill) = skills.find(|skill| skill.name == wanted) {
+            return Called::Answered(skill.text.clone());
         }
+        let names = self.rules.skills.iter().map(|skill| &*skill.name);
+        let names = names.collect::<Vec<_>>().join(", ");
+        Called::Failed(format!("There is no such skill, but: {names}"))
     }
 }
 
@@ -221,11 +229,15 @@ fn text<'a>(arguments: &'a Map<String, Json>, name: &str) -> Option<&'a str> {
     arguments.get(name).and_then(Json::as_str)
 }
 
-fn define(name: &str, description: &str, properties: Json, required: &str) -> OfferedTool {
+fn define(name: &str, description: &str, argument: &str) -> OfferedTool {
     OfferedTool {
         name: name.to_owned(),
         description: description.to_owned(),
-        parameters: json!({ "type": "object", "properties": properties, "required": [required] }),
+        parameters: json!({
+            "type": "object",
+            "properties": { argument: { "type": "string" } },
+            "required": [argument],
+        }),
     }
 }
 

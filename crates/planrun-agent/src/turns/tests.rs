@@ -37,6 +37,7 @@ tool desk.find(customer: string) -> int[] read
 tool desk.broken(why: string) -> int read fails lost
 tool desk.meet(who: string) -> string read
 tool desk.close(id: int) -> string effect
+tool desk.enter(key: secret, door: int) -> string effect
 ";
 
 /// A tool that writes down what it is called with.
@@ -61,6 +62,7 @@ impl Transport for Desk {
         Conversation::from_future(async move {
             let answer = match &*name {
                 "find" => json!([1, 2]),
+                "enter" => json!("in"),
                 "close" => json!(format!("closed {}", arguments["id"])),
                 "meet" => {
                     meeting.wait().await;
@@ -376,6 +378,23 @@ async fn s4_8_broken_arguments_and_names_that_mean_nothing_are_answered() {
 }
 
 #[tokio::test]
+async fn every_call_of_a_conversation_has_an_id_of_its_own() {
+    let call = "{ id: a, name: desk_find, arguments: { customer: x } }";
+    let bench = Bench::new(&format!(
+        "- {{ calls: [{call}, {call}] }}\n- {{ calls: [{call}] }}\n- {{ text: ok }}"
+    ))
+    .await;
+    let outcome = bench.run("Go").await;
+    let ids = outcome.messages.iter().filter_map(|message| match message {
+        Message::Tool { call, .. } => Some(call.clone()),
+        _ => None,
+    });
+    let ids: Vec<String> = ids.collect();
+    let unique: std::collections::BTreeSet<&String> = ids.iter().collect();
+    assert_eq!((ids.len(), unique.len(), &*ids[0]), (3, 3, "a"));
+}
+
+#[tokio::test]
 async fn reads_of_a_round_are_made_at_the_same_time() {
     // Each waits for the other.
     let bench = Bench::new(
@@ -416,6 +435,22 @@ async fn s4_17_what_changes_something_is_asked_for_once_and_a_no_is_told_with_it
             "{asked:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_question_shows_no_secret() {
+    let bench = Bench::new(
+        "- { calls: [{ name: desk_enter, arguments: { key: hunter2, door: 7 } }] }\n- { text: ok }",
+    )
+    .await
+    .answered(true, None);
+    let outcome = bench.run("Go in").await;
+    assert_eq!(results(&outcome), [("in", false)]);
+    let asked = bench.asked.lock().unwrap();
+    assert!(
+        asked[0].contains("door: 7") && !asked[0].contains("hunter2"),
+        "{asked:?}"
+    );
 }
 
 #[tokio::test]
@@ -553,11 +588,11 @@ async fn s4_12_a_sub_agent_finishes_only_by_a_call_that_succeeds_and_its_sibling
 #[tokio::test]
 async fn s4_19_reports_are_joined_and_a_failure_is_one_of_them() {
     let bench = Bench::new(
-        r#"- { calls: [{ name: dispatch_subagents, arguments: { sub_agents: [{ prompt: one }, { prompt: two }] } }] }
+        r"- { calls: [{ name: dispatch_subagents, arguments: { sub_agents: [{ prompt: one }, { prompt: two }] } }] }
 - { when: { user: one }, text: First }
 - { when: { user: two }, status: 400, error: broken }
 - { when: { tool: Failed }, calls: [{ name: dispatch_subagents, arguments: { sub_agents: [] } }] }
-- { when: { tool: empty }, text: ok }"#,
+- { when: { tool: empty }, text: ok }",
     )
     .await;
     let outcome = bench.run("Go").await;
@@ -620,9 +655,9 @@ async fn s4_19_a_sub_agent_reaches_at_most_what_its_parent_does() {
 #[tokio::test]
 async fn s4_19_nobody_waits_for_a_sub_agent_forever() {
     let mut bench = Bench::new(
-        r#"- { calls: [{ name: dispatch_subagents, arguments: { sub_agents: [{ prompt: slow }] } }] }
+        r"- { calls: [{ name: dispatch_subagents, arguments: { sub_agents: [{ prompt: slow }] } }] }
 - { when: { user: slow }, text: late, delay: 3600s }
-- { when: { tool: stopped }, text: ok }"#,
+- { when: { tool: stopped }, text: ok }",
     )
     .await;
     bench.setup.options.child_time = Duration::from_millis(50);
