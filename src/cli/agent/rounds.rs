@@ -35,7 +35,7 @@ pub(super) fn run(
     let sessions = Sessions::of(planrun.host().clone(), folder);
     let id = arguments.session.clone();
     let id = id.unwrap_or_else(|| new_run_id(&**planrun.host()));
-    let mut session = sessions.open(&id).map_err(unusable)?;
+    let mut session = sessions.open(&id).map_err(|error| unusable(&error))?;
     if request.is_none() && session.messages.is_empty() {
         let message = format!("there is no session `{id}` yet; say what is wanted");
         return Err(Failure::Usage(message));
@@ -63,7 +63,7 @@ pub(super) fn run(
     }
     stop_on_signal(cancel);
     let outcome = wait(agent.run(&mut session, request.as_deref()))?;
-    let outcome = outcome.map_err(unusable)?;
+    let outcome = outcome.map_err(|error| unusable(&error))?;
     screen.end();
     tell(&outcome, &session, (arguments.format, &screen), terminal)
 }
@@ -82,7 +82,7 @@ fn refuse_what_is_for_plans(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn unusable(error: SessionError) -> Failure {
+fn unusable(error: &SessionError) -> Failure {
     match error {
         SessionError::Name(_) => Failure::Usage(error.to_string()),
         SessionError::Unreadable { .. } | SessionError::Changed(_) | SessionError::Files { .. } => {
