@@ -257,6 +257,13 @@ fn call_fault(lived: &Lived) -> Option<String> {
 /// A value without how often what failed in it was tried: that hangs on when a process died.
 fn without_attempts(value: &Json) -> Json {
     match value {
+        // An error may have been written into a text as JSON.
+        Json::String(text) => match serde_json::from_str::<Json>(text) {
+            Ok(inner) if inner.is_array() || inner.is_object() => {
+                Json::String(without_attempts(&inner).to_string())
+            }
+            Ok(_) | Err(_) => value.clone(),
+        },
         Json::Array(items) => items.iter().map(without_attempts).collect(),
         Json::Object(fields) => {
             let is_error = fields.contains_key("class") && fields.contains_key("retryable");
