@@ -106,8 +106,12 @@ impl Scope {
     /// From here on the names are left alone of which a condition says whether they are there.
     pub fn hide_guarded(&mut self, condition: &str) {
         let said: Vec<String> = parts(condition).collect();
+        // Beside `x == null || …` it is known that x is there.
+        let unsigned = |text: &str| text.replace(" == null", " != null");
+        let whole = unsigned(condition);
         let speaks = |guard: &String| {
-            said.iter().any(|part| guard.contains(part.as_str())) || condition.contains(guard)
+            said.iter().any(|part| guard.contains(part.as_str()))
+                || whole.contains(&unsigned(guard))
         };
         let open = |guards: &[String]| {
             guards.iter().any(speaks) && !guards.iter().all(|guard| self.holds(guard))

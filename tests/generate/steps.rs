@@ -21,10 +21,6 @@ struct Body {
     called: Option<Called>,
 }
 
-/// How often a step asks a model, among some fifty. Not by itself: one plan with prompts in 20,000 has a `match` over what is
-/// known not to be null, which is to be looked at first.
-const PROMPTS: usize = 0;
-
 /// Blocks within blocks end here.
 const DEEPEST: usize = 4;
 
@@ -151,7 +147,7 @@ impl Writer<'_> {
             4 * block,
             4 * block,
             1,
-            PROMPTS,
+            1,
         ]) {
             0 => {
                 let called = self.call();

@@ -1,0 +1,143 @@
+//! What changes something is asked for, and what was left open is gone on with.
+
+use super::*;
+
+#[tokio::test]
+async fn s4_17_what_changes_something_is_asked_for_once_and_a_no_is_told_with_its_reason() {
+    let turns = "- { calls: [{ name: desk_close, arguments: { id: 7 } }] }\n- { text: ok }";
+    for (value, note, told, calls) in [
+        (true, None, "closed 7", 1),
+        (
+            false,
+            None,
+            "Rejected: somebody said no. Nothing was called.",
+            0,
+        ),
+        (
+            false,
+            Some("it is mine"),
+            "Rejected: somebody said no: it is mine. Nothing was called.",
+            0,
+        ),
+    ] {
+        let bench = Bench::new(turns).await.answered(value, note);
+        let outcome = bench.run("Close 7").await;
+        assert_eq!(outcome.ended, done("ok"));
+        assert_eq!(results(&outcome), [(told, !value)]);
+        assert_eq!(bench.called().len(), calls);
+        let asked = bench.asked.lock().unwrap();
+        assert_eq!(asked.len(), 1);
+        assert!(
+            asked[0].contains("desk.close") && asked[0].contains("id: 7"),
+            "{asked:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_question_shows_no_secret() {
+    let bench = Bench::new(
+        "- { calls: [{ name: desk_enter, arguments: { key: hunter2, door: 7 } }] }\n- { text: ok }",
+    )
+    .await
+    .answered(true, None);
+    let outcome = bench.run("Go in").await;
+    assert_eq!(results(&outcome), [("in", false)]);
+    let asked = bench.asked.lock().unwrap();
+    assert!(
+        asked[0].contains("door: 7") && !asked[0].contains("hunter2"),
+        "{asked:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_standing_grant_is_asked_for_once() {
+    let turns = "- { calls: [{ name: desk_close, arguments: { id: 7 } }, { name: desk_close, arguments: { id: 8 } }] }\n- { text: ok }";
+    let yes = json!({ "approve": true, "scope": "plan" });
+    let bench = Bench::new(turns).await.answered(yes, None);
+    let outcome = bench.run("Close").await;
+    assert_eq!(
+        results(&outcome),
+        [("closed 7", false), ("closed 8", false)]
+    );
+    assert_eq!(bench.asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn where_nobody_is_there_the_loop_waits_and_goes_on_after_the_answer() {
+    let bench = Bench::new(
+        "- { calls: [{ id: a, name: desk_close, arguments: { id: 7 } }, { id: b, name: desk_close, arguments: { id: 8 } }] }\n- { text: ok }",
+    )
+    .await;
+    let mut session = Session::new("s");
+    let outcome = bench.go_on(&mut session, Some("Close")).await;
+    let Ended::Waits { run, question } = &outcome.ended else {
+        panic!("{outcome:?}")
+    };
+    assert!(
+        question.contains("desk.close") && question.contains(run.as_str()),
+        "{question}"
+    );
+    assert_eq!(session.unanswered().len(), 1);
+    // Nobody has answered yet.
+    let again = bench.go_on(&mut session, None).await;
+    assert_eq!(again.ended, outcome.ended);
+    let yes = Given {
+        path: "approval".into(),
+        value: true.into(),
+        by: None,
+        note: None,
+    };
+    bench
+        .setup
+        .planrun
+        .answer(Addressee::Run(run), &[yes])
+        .unwrap();
+    let outcome = bench.go_on(&mut session, None).await;
+    assert_eq!(outcome.ended, done("ok"));
+    assert_eq!(bench.called(), [r#"close {"id":7}"#]);
+    let sent = bench.sent();
+    let messages = sent[1]["messages"].as_array().unwrap();
+    assert!(
+        messages[3]["content"]
+            .as_str()
+            .unwrap()
+            .contains("closed 7"),
+        "{messages:?}"
+    );
+    assert!(
+        messages[4]["content"]
+            .as_str()
+            .unwrap()
+            .starts_with("Nothing was called")
+    );
+}
+
+#[tokio::test]
+async fn s4_23_a_session_goes_on_in_another_process_and_calls_of_a_killed_one_are_answered() {
+    let bench = Bench::new("- { calls: [{ id: a, name: desk_find, arguments: { customer: x } }] }\n- { text: One }\n- { text: Two }").await;
+    let sessions = Sessions::of(Arc::new(RealHost), bench.place.path().to_owned());
+    let mut setup = bench.setup.clone();
+    setup.sessions = Some(sessions.clone());
+    let mut session = sessions.open("one").unwrap();
+    let agent = Agent::new(setup.clone(), "").unwrap();
+    agent.run(&mut session, Some("Hi")).await.unwrap();
+    let kept = sessions.open("one").unwrap();
+    assert_eq!(kept, session);
+
+    // As a process leaves it that dies before its calls.
+    let mut killed = kept;
+    killed.messages.truncate(2);
+    killed.runs.clear();
+    sessions.save(&mut killed).unwrap();
+    let mut session = sessions.open("one").unwrap();
+    let outcome = agent.run(&mut session, Some("And?")).await.unwrap();
+    assert_eq!(outcome.ended, done("Two"));
+    let Message::Tool { call, text, .. } = &session.messages[2] else {
+        panic!("{session:?}")
+    };
+    assert!(
+        call == "a" && text.starts_with("[Interrupted] Nothing was called"),
+        "{text}"
+    );
+}
