@@ -13,11 +13,10 @@ use planrun_runs::runs::Planrun;
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::project::{Location, Project};
 use serde_json::{Value as Json, json};
-use tempfile::TempDir;
 
 use crate::fixes::Case;
 use crate::mistakes::{MISTAKES, plan_of};
-use crate::support::{Mock, Output, folder, planrun};
+use crate::support::{ModelScene, Output, folder, last_words, planrun};
 
 const DESK: &str = "name: desk
 tools:
@@ -43,45 +42,21 @@ tools:
 /// What finds and counts, which asks nobody.
 const COUNT: &str = "step found = desk.find(customer: \"Li\")\nreply size(found)";
 
-/// A project with the desk, and a model that plays a script.
-struct Scene {
-    folder: TempDir,
-    desk: Mock,
-    model: Mock,
-}
+/// The desk, and a model that plays a script.
+struct Scene(ModelScene);
 
 impl Scene {
     /// A model that says these texts one after the other.
     fn saying(texts: &[&str]) -> Self {
-        let mut turns = String::from("turns:\n");
+        let mut turns = String::new();
         for text in texts {
             let _ = writeln!(turns, "- {}", json!({ "text": text }));
         }
-        Self::new(&turns)
-    }
-
-    fn new(script: &str) -> Self {
-        let folder = folder([
-            ("planrun.yaml", "env: [DESK_URL]\napps: [apps/desk.yaml]\n"),
-            ("apps/desk.yaml", DESK),
-            ("script.yaml", script),
-        ]);
-        let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
-        let desk = Mock::of(["--apps", &path("apps")]);
-        let model = Mock::of(["model", "--script", &path("script.yaml")]);
-        Self {
-            folder,
-            desk,
-            model,
-        }
+        Self(ModelScene::new(DESK, &turns, &[]))
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        let program = planrun(arguments)
-            .within(self.folder.path())
-            .variable("OPENAI_BASE_URL", self.model.address())
-            .variable("OPENAI_MODEL", "tiny");
-        self.desk.answering(program, &["desk"]).run()
+        self.0.program(arguments).run()
     }
 
     fn agent(&self, arguments: &[&str]) -> Output {
@@ -91,19 +66,12 @@ impl Scene {
     }
 
     fn requests(&self) -> Vec<Json> {
-        let log = self.model.log().into_iter();
-        log.map(|line| line["body"].clone()).collect()
+        self.0.requests()
     }
 }
 
 fn fenced(plan: &str) -> String {
     format!("Here it is.\n```plan\n{plan}\n```")
-}
-
-/// The text of the last message of a request.
-fn last_words(request: &Json) -> &str {
-    let messages = request["messages"].as_array().unwrap();
-    messages.last().unwrap()["content"].as_str().unwrap()
 }
 
 #[test]
@@ -131,7 +99,7 @@ fn findings_go_back_until_the_plan_is_clean() {
     let told = last_words(&requests[1]);
     assert!(told.starts_with("Nothing was called."), "{told}");
     assert!(told.contains("unknown-argument"), "{told}");
-    assert_eq!(scene.desk.calls(), ["find"]);
+    assert_eq!(scene.0.desk.calls(), ["find"]);
 }
 
 #[test]
@@ -166,7 +134,7 @@ fn findings_that_do_not_become_fewer_get_their_pages_and_then_an_end() {
         "{}",
         last_words(&requests[2])
     );
-    assert_eq!(scene.desk.calls(), [] as [String; 0]);
+    assert_eq!(scene.0.desk.calls(), [] as [String; 0]);
 }
 
 #[test]
@@ -216,9 +184,9 @@ fn a_plan_that_wants_inputs_is_told_that_nobody_gives_any() {
 fn tools_are_looked_up_in_the_middle() {
     let plan = json!({ "text": fenced(COUNT) });
     let script = format!(
-        "turns:\n- {{ calls: [{{ name: search, arguments: {{ query: close a ticket }} }}, {{ name: describe, arguments: {{ names: [desk.close] }} }}, {{ name: desk.close, arguments: {{ id: 1 }} }}, {{ name: search, arguments: \"{{query: 'find',}}\" }}, {{ name: describe, arguments: \"\" }}] }}\n- {plan}\n"
+        "- {{ calls: [{{ name: search, arguments: {{ query: close a ticket }} }}, {{ name: describe, arguments: {{ names: [desk.close] }} }}, {{ name: desk.close, arguments: {{ id: 1 }} }}, {{ name: search, arguments: \"{{query: 'find',}}\" }}, {{ name: describe, arguments: \"\" }}] }}\n- {plan}\n"
     );
-    let scene = Scene::new(&script);
+    let scene = Scene(ModelScene::new(DESK, &script, &[]));
     assert_eq!(scene.agent(&[]).status, 0);
     let requests = scene.requests();
     let messages = requests[1]["messages"].as_array().unwrap();
@@ -232,7 +200,7 @@ fn tools_are_looked_up_in_the_middle() {
     assert!(results[2].contains("step r = desk.close("), "{results:?}");
     assert!(results[3].contains("desk.find"), "{results:?}");
     assert!(results[4].contains("missing field `names`"), "{results:?}");
-    assert_eq!(scene.desk.calls(), ["find"], "lookups call nothing");
+    assert_eq!(scene.0.desk.calls(), ["find"], "lookups call nothing");
 }
 
 #[test]
@@ -248,7 +216,7 @@ fn a_dry_run_shows_the_plan_and_calls_nothing() {
         output.stdout.contains("desk.close at most 1 effect"),
         "{output:?}"
     );
-    assert_eq!(scene.desk.calls(), [] as [String; 0]);
+    assert_eq!(scene.0.desk.calls(), [] as [String; 0]);
 }
 
 #[test]
@@ -260,12 +228,12 @@ fn what_changes_something_waits_for_a_yes() {
         output.stderr.contains("desk.close: once (effect), id = 1"),
         "{output:?}"
     );
-    assert_eq!(scene.desk.calls(), [] as [String; 0]);
+    assert_eq!(scene.0.desk.calls(), [] as [String; 0]);
     let runs = scene.run(&["runs", "list", "--format", "json"]).json();
     let run = runs["runs"][0]["run"].as_str().unwrap().to_owned();
     let answered = scene.run(&["runs", "answer", &run, "approval=true", "--resume"]);
     assert_eq!(answered.stdout, "noon\n", "{answered:?}");
-    assert_eq!(scene.desk.calls(), ["close"]);
+    assert_eq!(scene.0.desk.calls(), ["close"]);
 }
 
 #[test]
@@ -280,7 +248,8 @@ fn a_plan_is_kept_under_a_name() {
 #[test]
 fn a_profile_and_a_limit_reach_the_model_and_mistakes_in_it_are_told() {
     let scene = Scene::saying(&[&fenced(COUNT)]);
-    let file = |text: &str| std::fs::write(scene.folder.path().join("profile.yaml"), text).unwrap();
+    let file =
+        |text: &str| std::fs::write(scene.0.folder.path().join("profile.yaml"), text).unwrap();
     file("persona: x\n");
     let output = scene.agent(&["--profile", "profile.yaml"]);
     assert_eq!(output.status, 3, "{output:?}");
@@ -303,7 +272,7 @@ fn a_profile_and_a_limit_reach_the_model_and_mistakes_in_it_are_told() {
 #[test]
 fn a_model_that_cannot_be_asked_is_told_before_anything() {
     let scene = Scene::saying(&[]);
-    let output = planrun(["agent", "x"]).within(scene.folder.path()).run();
+    let output = planrun(["agent", "x"]).within(scene.0.folder.path()).run();
     assert_eq!(output.status, 3);
     assert!(output.stderr.contains("set OPENAI_MODEL"), "{output:?}");
     let output = scene.agent(&[]);
@@ -317,7 +286,7 @@ fn a_model_that_cannot_be_asked_is_told_before_anything() {
 #[test]
 fn errors_of_the_project_are_no_matter_of_the_model() {
     let scene = Scene::saying(&[]);
-    let broken = scene.folder.path().join("apps/desk.yaml");
+    let broken = scene.0.folder.path().join("apps/desk.yaml");
     std::fs::write(broken, DESK.replace("effect: read", "effect: reads")).unwrap();
     let output = scene.agent(&[]);
     assert_eq!(output.status, 1, "{output:?}");
@@ -333,7 +302,7 @@ fn a_plan_that_has_failed_is_corrected() {
     let output = scene.agent(&[]);
     assert_eq!((output.status, output.json()), (0, json!(2)), "{output:?}");
     assert_eq!(
-        scene.desk.calls(),
+        scene.0.desk.calls(),
         ["find", "find"],
         "what is completed is taken over"
     );

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use tempfile::TempDir;
 
-use crate::support::{Mock, Output, Program, folder, planrun};
+use crate::support::{ModelScene, Output, Program};
 
 /// Two tools, of which one changes something.
 const DESK: &str = "name: desk
@@ -14,36 +13,16 @@ tools:
   - { name: close, endpoint: '${DESK_URL:http://127.0.0.1:8009}/tool', effect: effect, parameters: { type: object, properties: { id: { type: integer } }, required: [id] }, returns: { type: string }, mock: [ { data: closed } ] }
 ";
 
-struct Scene {
-    folder: TempDir,
-    desk: Mock,
-    model: Mock,
-}
+/// The desk, and a model that plays these turns.
+struct Scene(ModelScene);
 
 impl Scene {
     fn new(turns: &str) -> Self {
-        let script = format!("turns:\n{turns}");
-        let folder = folder([
-            ("planrun.yaml", "env: [DESK_URL]\napps: [apps/desk.yaml]\n"),
-            ("apps/desk.yaml", DESK),
-            ("script.yaml", &*script),
-        ]);
-        let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
-        let desk = Mock::of(["--apps", &path("apps")]);
-        let model = Mock::of(["model", "--script", &path("script.yaml")]);
-        Self {
-            folder,
-            desk,
-            model,
-        }
+        Self(ModelScene::new(DESK, turns, &[]))
     }
 
     fn program(&self, arguments: &[&str]) -> Program {
-        let program = planrun(arguments)
-            .within(self.folder.path())
-            .variable("OPENAI_BASE_URL", self.model.address())
-            .variable("OPENAI_MODEL", "tiny");
-        self.desk.answering(program, &["desk"])
+        self.0.program(arguments)
     }
 
     /// A loop in the session `s`.
@@ -54,7 +33,7 @@ impl Scene {
 
     /// The contents of the messages of the last request.
     fn last_request(&self) -> Vec<Json> {
-        let log = self.model.log();
+        let log = self.0.model.log();
         let messages = &log.last().unwrap()["body"]["messages"];
         let messages = messages.as_array().unwrap().iter();
         messages.map(|message| message["content"].clone()).collect()
@@ -148,7 +127,7 @@ fn what_waits_goes_on_after_the_answer() {
         (0, "Closed.\n"),
         "{output:?}"
     );
-    assert_eq!(scene.desk.log().len(), 1);
+    assert_eq!(scene.0.desk.log().len(), 1);
 }
 
 #[test]
@@ -158,7 +137,7 @@ fn s4_23_a_killed_loop_goes_on_and_an_unreadable_session_is_left_as_it_is() {
     begun.killed_after(Duration::from_secs(3));
     let output = scene.agent(&[]);
     assert_eq!((output.status, &*output.stdout), (0, "One\n"), "{output:?}");
-    let file = scene.folder.path().join(".planrun/sessions/s.json");
+    let file = scene.0.folder.path().join(".planrun/sessions/s.json");
     let kept = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, &kept[..kept.len() / 2]).unwrap();
     let output = scene.agent(&["Second"]);

@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
-use tempfile::TempDir;
 
-use crate::support::{Mock, Output, folder, planrun};
+use crate::support::{ModelScene, Output, folder, last_words, planrun};
 
 const DESK: &str = "name: desk
 system_context: You sit at the desk of a shop.
@@ -26,51 +25,23 @@ tools:
     mock: { at: noon }
 ";
 
-/// A project with the desk, a model that plays a script, and a plan.
-struct Scene {
-    folder: TempDir,
-    desk: Mock,
-    model: Mock,
-}
+/// A plan without its first line, before a model that plays these turns.
+struct Scene(ModelScene);
 
 impl Scene {
-    /// The turns as a list in YAML, and the plan without its first line.
     fn new(turns: &str, plan: &str) -> Self {
-        let files = [
-            (
-                "planrun.yaml",
-                "env: [DESK_URL]\napps: [apps/desk.yaml]\n".to_owned(),
-            ),
-            ("apps/desk.yaml", DESK.to_owned()),
-            ("script.yaml", format!("turns:\n{turns}")),
-            ("p.plan", format!("use desk\n{plan}")),
-        ];
-        let folder = folder(files);
-        let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
-        let desk = Mock::of(["--apps", &path("apps")]);
-        let model = Mock::of(["model", "--script", &path("script.yaml")]);
-        Self {
-            folder,
-            desk,
-            model,
-        }
+        let plan = format!("use desk\n{plan}");
+        Self(ModelScene::new(DESK, turns, &[("p.plan", &plan)]))
     }
 
     fn run(&self, more: &[&str]) -> Output {
-        let mut arguments = vec!["run", "p.plan"];
-        arguments.extend(more);
-        let program = planrun(arguments)
-            .within(self.folder.path())
-            .variable("OPENAI_BASE_URL", self.model.address())
-            .variable("OPENAI_MODEL", "tiny")
-            .variable("OPENAI_API_KEY", "sk-hunter2-is-secret");
-        self.desk.answering(program, &["desk"]).run()
+        self.0
+            .program(&[&["run", "p.plan"][..], more].concat())
+            .run()
     }
 
-    /// The bodies of the requests that the model has got.
     fn requests(&self) -> Vec<Json> {
-        let log = self.model.log().into_iter();
-        log.map(|line| line["body"].clone()).collect()
+        self.0.requests()
     }
 }
 
@@ -82,11 +53,6 @@ fn infer(turns: &str, step: &str) -> (Output, Vec<Json>) {
     let scene = Scene::new(turns, &plan);
     let output = scene.run(&[]);
     (output, scene.requests())
-}
-
-fn last_words(request: &Json) -> &str {
-    let messages = request["messages"].as_array().unwrap();
-    messages.last().unwrap()["content"].as_str().unwrap()
 }
 
 #[test]
@@ -178,11 +144,11 @@ fn tokens_count_against_the_budget() {
 fn a_model_that_the_project_does_not_have_is_told() {
     let plan = "plan p() -> string {\n    step f = desk.find(customer: \"Li\")\n    step a = infer(\"one\", model: \"bog\", with: f) -> string\n    reply a\n}\n";
     let scene = Scene::new("- { text: x }", plan);
-    let address = scene.model.address();
+    let address = scene.0.model.address();
     let settings = format!(
         "env: [DESK_URL]\napps: [apps/desk.yaml]\nmodels: {{ small: {{ base_url: '{address}', model: tiny }}, big: {{ base_url: '{address}', model: huge }} }}\n"
     );
-    std::fs::write(scene.folder.path().join("planrun.yaml"), settings).unwrap();
+    std::fs::write(scene.0.folder.path().join("planrun.yaml"), settings).unwrap();
     let output = scene.run(&[]);
     assert_eq!(output.status, 1, "{output:?}");
     let told =
@@ -197,7 +163,11 @@ fn a_model_that_the_project_does_not_have_is_told() {
             .contains(told),
         "{output:?}"
     );
-    assert_eq!(scene.desk.calls(), [] as [String; 0], "nothing was started");
+    assert_eq!(
+        scene.0.desk.calls(),
+        [] as [String; 0],
+        "nothing was started"
+    );
     assert_eq!(scene.requests(), [] as [Json; 0]);
 }
 
@@ -210,7 +180,7 @@ fn an_agent_calls_its_own_tools_and_answers() {
     let scene = Scene::new(turns, plan);
     let output = scene.run(&[]);
     assert_eq!(output.json(), json!({ "closed": 1 }), "{output:?}");
-    assert_eq!(scene.desk.calls(), ["find", "close"]);
+    assert_eq!(scene.0.desk.calls(), ["find", "close"]);
     let requests = scene.requests();
     let system = requests[0]["messages"][0]["content"].as_str().unwrap();
     assert!(
@@ -251,7 +221,7 @@ fn arguments_are_read_as_models_write_them_and_doubtful_ones_change_nothing() {
     let scene = Scene::new(turns, plan);
     let output = scene.run(&[]);
     assert_eq!(output.stdout, "done\n", "{output:?}");
-    assert_eq!(scene.desk.calls(), ["find", "find"]);
+    assert_eq!(scene.0.desk.calls(), ["find", "find"]);
     let requests = scene.requests();
     let messages = requests[1]["messages"].as_array().unwrap();
     let said = messages
@@ -296,7 +266,7 @@ fn an_agent_that_may_only_read_is_a_read() {
     assert_eq!(forecast["steps"][0]["effect"], "read", "{forecast}");
     let output = scene.run(&[]);
     assert_eq!((&*output.stdout, &*output.stderr), ("I cannot\n", ""));
-    assert_eq!(scene.desk.calls(), [] as [String; 0]);
+    assert_eq!(scene.0.desk.calls(), [] as [String; 0]);
     let offered = scene.requests()[0]["tools"].as_array().unwrap().len();
     assert_eq!(offered, 1);
 }
@@ -375,18 +345,8 @@ fn no_text_from_outside_adds_a_step_or_widens_what_may_be_called() {
         writeln!(turns, "- {}", json!({ "text": text })).unwrap();
     }
     turns += "- { calls: [{ name: close, arguments: { id: 1 } }, { name: delete_all, arguments: {} }, { name: desk.close, arguments: { id: 1 } }] }\n- { text: done }\n";
-    let scene = Scene::new(&turns, plan);
-    std::fs::write(scene.folder.path().join("apps/desk.yaml"), &desk).unwrap();
-    let path = scene
-        .folder
-        .path()
-        .join("apps")
-        .to_string_lossy()
-        .into_owned();
-    let scene = Scene {
-        desk: Mock::of(["--apps", &path]),
-        ..scene
-    };
+    let plan = format!("use desk\n{plan}");
+    let scene = Scene(ModelScene::new(&desk, &turns, &[("p.plan", &plan)]));
     let output = scene.run(&["--format", "json"]);
     let outcome = output.json();
     assert_eq!(outcome["status"], "completed", "{output:?}");
@@ -399,7 +359,7 @@ fn no_text_from_outside_adds_a_step_or_widens_what_may_be_called() {
     let mut expected: Vec<&str> = COMMANDS.iter().map(|text| text.trim()).collect();
     expected.push("done");
     assert_eq!(reply, expected, "texts stay texts");
-    assert_eq!(scene.desk.calls(), ["find"]);
+    assert_eq!(scene.0.desk.calls(), ["find"]);
     let requests = scene.requests();
     assert_eq!(requests.len(), COMMANDS.len() + 2);
     for (request, text) in requests.iter().zip(COMMANDS) {

@@ -1,5 +1,6 @@
 //! What tests share: the built program, its mock, the folder of cases, temporary folders, blessed text.
 
+mod model_scene;
 pub mod scripted_transport;
 
 use std::ffi::OsStr;
@@ -12,6 +13,8 @@ use std::time::Duration;
 
 use proptest::test_runner::Config;
 use tempfile::TempDir;
+
+pub use model_scene::{ModelScene, last_words};
 
 /// The root of the project.
 pub fn root() -> PathBuf {

@@ -1070,11 +1070,11 @@ fn is_layout(character: char) -> bool {
         || matches!(character, '\u{1}' | '\u{2}')
 }
 
-/// Files of all crates; a `tests.rs` beside the code it tests is none.
+/// Files of all crates; a `tests.rs` or a folder `tests` beside the code it tests is none.
 fn sources() -> Vec<RustFile> {
     let folders = CRATES.iter().map(|one| root().join(one.sources()));
     let mut files: Vec<RustFile> = folders.flat_map(|folder| rust_files(&folder)).collect();
-    files.retain(|file| !file.name.ends_with("/tests.rs"));
+    files.retain(|file| !file.name.ends_with("/tests.rs") && !file.name.contains("/tests/"));
     files
 }
 
