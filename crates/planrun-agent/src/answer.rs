@@ -15,12 +15,22 @@ pub fn plan_text(answer: &str) -> Option<String> {
     if let Some(plan) = field(answer) {
         return Some(plan);
     }
-    let fenced = fences(answer).into_iter().rev();
+    let fenced = fences(answer).into_iter().rev().map(str::trim);
     let mut candidates = fenced.map(|text| field(text).unwrap_or_else(|| text.to_owned()));
     if let Some(plan) = candidates.find(|text| may_be_plan(text)) {
         return Some(plan);
     }
     begins_as_plan(answer).then(|| answer.to_owned())
+}
+
+/// The plan in an answer that is still being written, up to where the answer breaks off; `None` where none has begun. One that
+/// stands in JSON cannot be read before its end.
+#[must_use]
+pub fn unfinished_plan(answer: &str) -> Option<&str> {
+    match fences(answer).pop() {
+        Some(last) => may_be_plan(last).then_some(last),
+        None => begins_as_plan(answer).then_some(answer),
+    }
 }
 
 /// The plan of an object such as `{"plan": "…"}`, or the object itself where it is a plan in its JSON form.
@@ -41,14 +51,11 @@ fn fences(text: &str) -> Vec<&str> {
         // The word behind the fence names a language.
         let first = inner.split_inclusive('\n').next().unwrap_or_default();
         let is_word = first.ends_with('\n') && !first.trim().contains(char::is_whitespace);
-        found.push(
-            if is_word {
-                inner.get(first.len()..).unwrap_or(inner)
-            } else {
-                inner
-            }
-            .trim(),
-        );
+        found.push(if is_word {
+            inner.get(first.len()..).unwrap_or(inner)
+        } else {
+            inner
+        });
         rest = left;
     }
     found
@@ -86,6 +93,27 @@ mod tests {
             format!("```\n{PLAN}\n```\nRun it with\n```sh\nplanrun run\n```"),
         ] {
             assert_eq!(plan_text(&answer).as_deref(), Some(PLAN), "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_plan_is_found_while_it_is_written() {
+        for before in [
+            "",
+            "```\n",
+            "First:\n```plan\n",
+            "```\nls\n```\nNow:\n```plan\n",
+        ] {
+            for so_far in [
+                "step t = desk.get(id: 1)\n",
+                "step t = desk.get(id: 1)\nrep",
+            ] {
+                let answer = format!("{before}{so_far}");
+                assert_eq!(unfinished_plan(&answer), Some(so_far), "{answer}");
+            }
+        }
+        for answer in ["", "First I", "```", "```plan", "{\"plan\": \"step t"] {
+            assert_eq!(unfinished_plan(answer), None, "{answer}");
         }
     }
 

@@ -138,6 +138,7 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
     let options = Options {
         rounds: arguments.rounds.unwrap_or(DEFAULT_ROUNDS),
         max_steps: arguments.max_steps,
+        begins_early: !arguments.dry_run,
         profile: profile(arguments.profile.as_deref())?,
     };
     let mut watch = |event: Event<'_>| tell(event, arguments.debug, terminal);

@@ -11,11 +11,11 @@ use planrun_models::arguments::{ReadCall, calls};
 use planrun_models::model::{
     Message, Model, ModelError, Part, Request, ToolCall, Turn, Usage, next,
 };
-use planrun_runs::runs::{CheckedPlan, Error, Planrun};
+use planrun_runs::runs::{CheckedPlan, Draft, Error, Planrun, Workspace};
 use planrun_serve::discovery::Index;
 use planrun_tools::host::random_hex;
 
-use crate::answer::plan_text;
+use crate::answer::{plan_text, unfinished_plan};
 use crate::profile::Profile;
 use round::{Progress, Round, check, has_error};
 
@@ -35,6 +35,8 @@ pub struct Options {
     pub rounds: usize,
     /// The most steps that a run of the plan may execute, where that is limited.
     pub max_steps: Option<u64>,
+    /// Pure and read steps of a plan begin while the model writes the rest of it.
+    pub begins_early: bool,
     pub profile: Profile,
 }
 
@@ -43,6 +45,7 @@ impl Default for Options {
         Self {
             rounds: DEFAULT_ROUNDS,
             max_steps: None,
+            begins_early: false,
             profile: Profile::default(),
         }
     }
@@ -104,10 +107,13 @@ pub struct Planned {
 /// A conversation with a model about one request.
 pub struct Planner<'a> {
     planrun: Planrun,
+    workspace: Arc<Workspace>,
     model: &'a dyn Model,
     index: Arc<Index>,
     options: Options,
     request: Request,
+    /// The plan as far as it is written, where its reads begin early.
+    draft: Option<Draft>,
     watch: &'a mut dyn FnMut(Event<'_>),
     turns: usize,
     usage: Usage,
@@ -125,7 +131,7 @@ impl<'a> Planner<'a> {
         watch: &'a mut dyn FnMut(Event<'_>),
     ) -> Result<Self, Error> {
         let planrun = planrun.confined([]);
-        let workspace = planrun.workspace()?;
+        let workspace = Arc::new(planrun.workspace()?);
         let found = workspace.findings();
         if found.iter().any(has_error) {
             // No plan can mend the project.
@@ -134,6 +140,7 @@ impl<'a> Planner<'a> {
         let tools: Vec<_> = workspace.catalog(None).signatures().cloned().collect();
         Ok(Self {
             planrun,
+            workspace,
             model,
             index: Arc::new(Index::new(tools, [])),
             options,
@@ -141,6 +148,7 @@ impl<'a> Planner<'a> {
                 tools: prompt::lookups(),
                 ..Request::default()
             },
+            draft: None,
             watch,
             turns: 0,
             usage: Usage::default(),
@@ -171,7 +179,12 @@ impl<'a> Planner<'a> {
                 text: request.to_owned(),
             },
         ];
-        self.write().await
+        let begins_early = self.options.begins_early;
+        self.draft =
+            begins_early.then(|| Draft::new(self.workspace.clone(), self.options.max_steps));
+        let planned = self.write().await;
+        self.draft = None;
+        planned
     }
 
     /// A plan for what a failed run has left undone, from the report of its failure. What it completed stays.
@@ -210,14 +223,14 @@ impl<'a> Planner<'a> {
                 continue;
             };
             (self.watch)(Event::Plan(&text));
-            let reports = match check(&self.planrun, &text)? {
+            let reports = match check(&self.workspace, &text)? {
                 Round::Clean(text, plan) => {
                     let turns = self.turns;
-                    return Ok(Planned {
-                        text,
-                        plan: *plan,
-                        turns,
-                    });
+                    let plan = match self.draft.take() {
+                        Some(draft) => draft.finish(*plan),
+                        None => *plan,
+                    };
+                    return Ok(Planned { text, plan, turns });
                 }
                 Round::Errors(reports) => reports,
                 Round::Refused(why) if without == MAX_WITHOUT_PLAN => {
@@ -250,7 +263,14 @@ impl<'a> Planner<'a> {
         while let Some(part) = next(&mut parts).await {
             let part = part?;
             (self.watch)(Event::Said(&part));
+            let ends_line = matches!(&part, Part::Text(text) if text.contains('\n'));
             turn.add(part);
+            if let Some(draft) = &mut self.draft
+                && ends_line
+                && let Some(plan) = unfinished_plan(&turn.text)
+            {
+                draft.read(plan);
+            }
         }
         if let Some(used) = turn.usage {
             self.usage.input += used.input;

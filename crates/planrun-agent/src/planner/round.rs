@@ -1,11 +1,13 @@
 //! One round: a plan is checked, what is certain is mended, and what is left goes back.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use planrun_lang::diag::fix::{Caution, mend};
 use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Code, Diagnostic};
-use planrun_runs::runs::{CheckedPlan, Error, PlanText, Planrun};
+use planrun_lang::source::SourceFile;
+use planrun_runs::runs::{CheckedPlan, Error, PlanText, Workspace};
 use planrun_serve::report;
 
 /// Pages of codes that go back with findings that do not become fewer.
@@ -21,35 +23,31 @@ pub(super) enum Round {
 }
 
 /// Checks a text, after the fixes that change the outcome of no run.
-pub(super) fn check(planrun: &Planrun, text: &str) -> Result<Round, Error> {
-    let folder = planrun.location().folder.clone();
-    let source = match PlanText::handed_in(&folder, text) {
+pub(super) fn check(workspace: &Arc<Workspace>, text: &str) -> Result<Round, Error> {
+    let folder = &workspace.location.folder;
+    let source = match PlanText::handed_in(folder, text) {
         PlanText::Text(source) => source,
         PlanText::Broken(report) => return Ok(Round::Errors(vec![report])),
     };
-    let found = |source: planrun_lang::source::SourceFile| -> Result<Vec<FileReport>, Error> {
-        Ok(planrun.check(PlanText::Text(source))?.reports())
-    };
-    let first = found(source.clone())?;
+    let found = |source: SourceFile| workspace.clone().checked(source).reports();
+    let first = found(source.clone());
     if first.iter().any(has_error) {
         let own: Vec<Diagnostic> = of_file(&first, source.name());
         let mended = mend(&source, own, Caution::Safe, |source| {
-            found(source.clone())
-                .map_or_else(|_| Vec::new(), |reports| of_file(&reports, source.name()))
+            of_file(&found(source.clone()), source.name())
         });
         if mended.applied > 0 && *mended.text != *source.text() {
-            return checked(planrun, &mended.text);
+            let mended = SourceFile::new(source.name(), &*mended.text);
+            return checked(workspace, mended);
         }
         return Ok(Round::Errors(first));
     }
-    checked(planrun, source.text())
+    checked(workspace, source)
 }
 
-fn checked(planrun: &Planrun, text: &str) -> Result<Round, Error> {
-    let folder = planrun.location().folder.clone();
-    let plan = planrun
-        .check(PlanText::handed_in(&folder, text))?
-        .plan(None);
+fn checked(workspace: &Arc<Workspace>, source: SourceFile) -> Result<Round, Error> {
+    let text = source.text().to_owned();
+    let plan = workspace.clone().checked(source).plan(None);
     let plan = plan.and_then(|plan| plan.ready(true).map(|()| plan));
     let plan = match plan {
         Ok(plan) => plan,
@@ -74,7 +72,7 @@ fn checked(planrun: &Planrun, text: &str) -> Result<Round, Error> {
                    `plan main() -> T { … }`.";
         return Ok(Round::Refused(why.to_owned()));
     }
-    Ok(Round::Clean(text.to_owned(), Box::new(plan)))
+    Ok(Round::Clean(text, Box::new(plan)))
 }
 
 /// Whether a file has errors.

@@ -18,6 +18,7 @@ mod short;
 pub mod spelling;
 mod stack;
 mod tree;
+mod unfinished;
 
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
@@ -34,6 +35,7 @@ pub use print::{canonical, canonical_name, canonical_pattern, canonical_told, ca
 pub use scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH};
 pub use short::full_text;
 pub use stack::with_room;
+pub use unfinished::so_far;
 
 /// A file's tree with what its text made to report.
 #[derive(Debug)]

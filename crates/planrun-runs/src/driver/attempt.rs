@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::spans::ended;
 
 /// How long a transport gets to stop after a timeout, such as a program to die.
-const CLEAN_UP: Duration = Duration::from_secs(2);
+pub(super) const CLEAN_UP: Duration = Duration::from_secs(2);
 
 /// What arrives from what was begun beside the run.
 pub(super) enum News {

@@ -13,6 +13,7 @@ use planrun_tools::host::Host;
 use planrun_tools::tools::{Catalog, StandIn};
 use tokio_util::sync::CancellationToken;
 
+use super::early::Early;
 use super::observer::Observer;
 use crate::journal::{Log, ResultCache};
 
@@ -54,6 +55,8 @@ pub struct Context<'a> {
     pub order: Order,
     /// Who answers in place of the tools.
     pub stand_in: Option<Arc<dyn StandIn>>,
+    /// Reads that begin before their plan is whole.
+    pub early: Option<Early>,
     /// The step after which the process suspends the run; what that step does not need is not run.
     pub until: Option<Until>,
 }
@@ -87,6 +90,7 @@ impl<'a> Context<'a> {
             answering: Answering::default(),
             order: Order::Source,
             stand_in: None,
+            early: None,
             until: None,
         }
     }

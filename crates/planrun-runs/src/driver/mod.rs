@@ -2,6 +2,7 @@
 
 mod attempt;
 mod context;
+mod early;
 mod observer;
 mod peer_question;
 mod result_cache;
@@ -10,5 +11,6 @@ mod tokio;
 mod toolbox;
 
 pub use context::{Answering, Asker, Context};
+pub use early::{Early, EarlyReads};
 pub use observer::{Observer, Silence};
 pub use tokio::run;

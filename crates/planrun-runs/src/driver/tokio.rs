@@ -97,7 +97,7 @@ impl<'a> Driver<'a> {
             toolbox: Toolbox::new(
                 context.tools,
                 (context.limit, context.root),
-                context.stand_in,
+                (context.stand_in, context.early),
                 context.host.clone(),
             ),
             host: context.host,

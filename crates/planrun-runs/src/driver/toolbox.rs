@@ -9,6 +9,7 @@ use planrun_lang::sema::Plan;
 use planrun_lang::types::{CallKind, Signature};
 use planrun_lang::value::Value;
 
+use super::early::Early;
 use planrun_core::run::ScopeId;
 use planrun_tools::host::Host;
 use planrun_tools::tools::{
@@ -24,6 +25,7 @@ pub(super) struct Toolbox {
     /// Where relative paths in permissions begin.
     root: PathBuf,
     stand_in: Option<Arc<dyn StandIn>>,
+    early: Option<Early>,
     host: Arc<dyn Host>,
     scopes: HashMap<ScopeId, Scope>,
 }
@@ -41,7 +43,7 @@ impl Toolbox {
     pub(super) fn new(
         catalog: Arc<Catalog>,
         (limit, root): (Option<Permissions>, PathBuf),
-        stand_in: Option<Arc<dyn StandIn>>,
+        (stand_in, early): (Option<Arc<dyn StandIn>>, Option<Early>),
         host: Arc<dyn Host>,
     ) -> Self {
         Self {
@@ -49,14 +51,22 @@ impl Toolbox {
             limit,
             root,
             stand_in,
+            early,
             host,
             scopes: HashMap::new(),
         }
     }
 
-    /// Lets go of every server that was called.
+    /// Lets go of every server that was called, where no other run goes on with it.
     pub(super) async fn close(&self) {
-        self.catalog.close().await;
+        match &self.early {
+            Some(Early::Begins(..)) => {}
+            Some(Early::TakesOver(reads)) => {
+                reads.close().await;
+                self.catalog.close().await;
+            }
+            None => self.catalog.close().await,
+        }
     }
 
     /// Opens the tools of a plan instance, within what its caller may reach.
@@ -175,6 +185,10 @@ impl Toolbox {
             None if narrows => tool.map(|tool| held(tool, origin)),
             None => tool,
         };
+        let transport = transport.map(|transport| match &self.early {
+            Some(early) => early.over(signature, transport),
+            None => transport,
+        });
         scope.called.insert(address, transport.clone());
         transport
     }

@@ -70,7 +70,7 @@ impl CheckedPlan {
     /// [`Error::Obstacles`] with a `contract-broken` for each tool whose contract is another one now, or an
     /// `unimplemented-tool` for each prompt that no model answers.
     pub async fn verify_contracts(&self) -> Result<BTreeSet<Arc<str>>, Error> {
-        let tools = self.asked.get_or_init(|| self.workspace.catalog(None));
+        let tools = self.begun.tools(&self.workspace);
         let mut calls: BTreeMap<String, (&Arc<Signature>, Span)> = BTreeMap::new();
         for plan in self.plan.with_called() {
             let is_here = plan.source.name() == self.source.name();

@@ -14,12 +14,13 @@ use planrun_tools::tools::{Catalog, StandIn};
 use tokio_util::sync::CancellationToken;
 
 use super::base::Base;
+use super::begun::Begun;
 use super::pinned::Pinned;
 use super::recorded::RecordedRun;
 use super::replay::replay;
 use super::run_id::new_run_id;
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
-use crate::driver::{self, Answering, Context, Observer, Silence};
+use crate::driver::{self, Answering, Context, Early, Observer, Silence};
 use crate::journal::store::{Created, Lease, NewRun, RunRow};
 use crate::journal::{Log, MemoryCache, ResultCache};
 use planrun_core::journal::{MAX_CRASHES, Past, Summary};
@@ -111,37 +112,20 @@ impl Planrun {
         options: RunOptions,
     ) -> Result<Run, Error> {
         plan.ready(options.drive.until.is_none())?;
-        let program = Arc::new(Program::new(plan.plan.clone()));
-        let until = options
-            .drive
-            .until
-            .as_deref()
-            .map(|step| until_step(&program, step))
-            .transpose()?;
-        let copies = options
-            .base
-            .as_ref()
-            .map(|base| copies(base, (&program, &plan.source), &options))
-            .transpose()?;
-        let mut job = Job {
-            workspace: plan.workspace.clone(),
-            tools: plan.asked(),
-            program,
-            broken: None,
-            definitions: definitions(&parse(&plan.source).file, &plan.plan.name),
-            inputs,
-            run: options.id.unwrap_or_else(|| new_run_id(&**self.host())),
-            log: None,
-            past: None,
-            mock: options.mock,
-            max_steps: options.max_steps,
-            strict: options.strict,
-            approval: options.approval,
-            copies,
-            until,
-            retries: false,
-            drive: options.drive,
-        };
+        let run = options.id.clone();
+        let run = run.unwrap_or_else(|| new_run_id(&**self.host()));
+        let mut job = Job::new(plan, inputs, run);
+        if let Some(step) = &options.drive.until {
+            job.until = Some(until_step(&job.program, step)?);
+        }
+        if let Some(base) = &options.base {
+            job.copies = Some(copies(base, (&job.program, &plan.source), &options)?);
+        }
+        job.mock = options.mock;
+        job.max_steps = options.max_steps;
+        job.strict = options.strict;
+        job.approval = options.approval;
+        job.drive = options.drive;
         if options.ephemeral {
             return Ok(Run {
                 id: job.run.clone(),
@@ -398,8 +382,8 @@ impl Run {
 /// A run and everything that it needs.
 pub(super) struct Job {
     workspace: Arc<Workspace>,
-    /// Its tools, where some were asked for their contracts before it began.
-    tools: Option<Arc<Catalog>>,
+    /// What of it has begun before it is written down.
+    begun: Begun,
     pub(super) program: Arc<Program>,
     /// What keeps its plan from being run here, where it could be run when it began.
     broken: Option<String>,
@@ -421,6 +405,29 @@ pub(super) struct Job {
 }
 
 impl Job {
+    /// A run of a plan that nobody writes down, with nothing but its inputs.
+    pub(super) fn new(plan: &CheckedPlan, inputs: Inputs, run: String) -> Self {
+        Self {
+            workspace: plan.workspace.clone(),
+            begun: plan.begun.clone(),
+            program: Arc::new(Program::new(plan.plan.clone())),
+            broken: None,
+            definitions: definitions(&parse(&plan.source).file, &plan.plan.name),
+            inputs,
+            run,
+            log: None,
+            past: None,
+            mock: false,
+            max_steps: None,
+            strict: false,
+            approval: None,
+            copies: None,
+            until: None,
+            retries: false,
+            drive: ResumeOptions::default(),
+        }
+    }
+
     /// A run as it was written down: its plan, its project and its inputs of then.
     pub(super) fn pinned(recorded: &RecordedRun) -> Result<Self, Error> {
         let (pinned, location) = (&recorded.pinned, recorded.planrun.location());
@@ -463,7 +470,7 @@ impl Job {
         let broken = errors.map(|found| found.message.clone());
         Ok(Self {
             workspace: Arc::new(workspace),
-            tools: None,
+            begun: Begun::default(),
             program: Arc::new(Program::new(plan)),
             broken,
             definitions: pinned.definitions(),
@@ -527,16 +534,17 @@ impl Job {
         } else {
             None
         };
-        let asked = self.tools.take();
-        let tools = match (&mock, asked) {
-            (Some(server), _) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
-            (None, Some(asked)) => asked,
-            (None, None) => self.workspace.catalog(None),
+        let begun = std::mem::take(&mut self.begun);
+        let tools = match &mock {
+            Some(server) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
+            None => begun.tools(&self.workspace).clone(),
         };
         let mut secrets = tools.secrets();
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
+        let early = begun.reads.filter(|_| !self.is_rehearsal());
         let context = Context {
             cache: Some(cache),
+            early: early.map(Early::TakesOver),
             ..self.context(tools, observer)
         };
         let outcome = driver::run(&program, &inputs.0, context).await;
@@ -559,7 +567,7 @@ impl Job {
         driver::run(&program, &inputs.0, context).await
     }
 
-    fn context(self, tools: Arc<Catalog>, observer: &mut dyn Observer) -> Context<'_> {
+    pub(super) fn context(self, tools: Arc<Catalog>, observer: &mut dyn Observer) -> Context<'_> {
         Context {
             limit: self.workspace.limit.clone(),
             root: self.workspace.project.root.clone(),

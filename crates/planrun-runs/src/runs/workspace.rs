@@ -1,7 +1,7 @@
 //! A project with its tools, and plans checked against it.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_lang::diag::render::FileReport;
@@ -20,6 +20,7 @@ use planrun_tools::project::{Location, Project};
 use planrun_tools::tools::{Catalog, Tool};
 use serde_json::{Map, Value as Json};
 
+use super::begun::Begun;
 use super::used_plans::UsedPlans;
 use super::{Error, Inputs};
 use planrun_core::run::{Defaults, ToolNames, ToolRetry};
@@ -77,8 +78,8 @@ pub struct CheckedPlan {
     pub workspace: Arc<Workspace>,
     pub source: Arc<SourceFile>,
     pub plan: Arc<Plan>,
-    /// The tools that were asked for their contracts: a run goes on with their connections.
-    pub(super) asked: Arc<OnceLock<Arc<Catalog>>>,
+    /// What a run of it goes on with.
+    pub(super) begun: Begun,
     /// Why a run of it would fail in the middle, whatever the data.
     obstacles: Vec<Obstacle>,
 }
@@ -429,7 +430,7 @@ impl Checked {
             workspace,
             source: report.source.clone(),
             plan,
-            asked: Arc::default(),
+            begun: Begun::default(),
             obstacles,
         };
         Ok(Choice {
@@ -476,11 +477,6 @@ impl CheckedPlan {
         } else {
             Ok(())
         }
-    }
-
-    /// The tools of a run of this plan.
-    pub(super) fn asked(&self) -> Option<Arc<Catalog>> {
-        self.asked.get().cloned()
     }
 
     /// Refuses a plan that something outside of these places keeps from being done as a whole.

@@ -1,0 +1,307 @@
+//! Reads that begin before their plan is whole: a run of what is written so far begins them, and the run of the whole plan
+//! takes over their answers.
+
+use std::collections::HashMap;
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures_core::Stream;
+use planrun_lang::call::{CallError, CallOutcome};
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{CallKind, ErrorClass, Signature};
+use planrun_lang::value::Value;
+use planrun_tools::host::runtime_now;
+use planrun_tools::tools::{
+    BoxFuture, CallEvent, Conversation, Described, Events, Identity, Request, Transport, Usage,
+};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use super::attempt::CLEAN_UP;
+
+/// Reads that have begun and that nobody has taken over.
+const MAX_READS: usize = 64;
+/// After so long, as where somebody thinks about an approval, an answer is too old to be taken over.
+const MAX_AGE: Duration = Duration::from_mins(1);
+
+/// Reads that have begun early, by the paths of their steps.
+#[derive(Default)]
+pub struct EarlyReads {
+    begun: Mutex<HashMap<Arc<str>, EarlyRead>>,
+    tasks: TaskTracker,
+}
+
+/// One read that has begun early. It is stopped where this is dropped.
+struct EarlyRead {
+    signature: Arc<Signature>,
+    arguments: Value,
+    arriving: Arriving,
+    _stops: DropGuard,
+}
+
+/// How an early read has ended, once it has. It never does where it asks something: then whoever needs it calls by itself.
+type Arriving = watch::Receiver<Option<Arrived>>;
+
+#[derive(Clone)]
+struct Arrived {
+    outcome: CallOutcome,
+    used: Usage,
+    at: Instant,
+}
+
+/// What early reads are for a run.
+#[derive(Clone)]
+pub enum Early {
+    /// It begins them, and makes no other call: those never answer. All of them end with the token.
+    Begins(Arc<EarlyReads>, CancellationToken),
+    /// It takes over those that its steps would make.
+    TakesOver(Arc<EarlyReads>),
+}
+
+impl Early {
+    /// What a run calls in place of a tool.
+    pub(super) fn over(
+        &self,
+        signature: &Signature,
+        tool: Arc<dyn Transport>,
+    ) -> Arc<dyn Transport> {
+        // What is said to a model costs tokens, and a plan that turns out wrong would have spent them in vain.
+        let is_early = matches!(signature.kind, CallKind::Tool | CallKind::Skill)
+            && signature.effect.is_read_only();
+        match self {
+            Self::TakesOver(_) if !is_early => tool,
+            Self::TakesOver(reads) => Arc::new(TakesOver {
+                reads: reads.clone(),
+                tool,
+            }),
+            Self::Begins(reads, end) => Arc::new(Begins {
+                reads: is_early.then(|| reads.clone()),
+                end: end.clone(),
+                tool,
+            }),
+        }
+    }
+}
+
+impl EarlyReads {
+    fn begun(&self) -> MutexGuard<'_, HashMap<Arc<str>, EarlyRead>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a read, unless it has begun; nothing where there are too many.
+    fn begin(&self, request: Request, tool: &dyn Transport) -> Option<Arriving> {
+        let mut begun = self.begun();
+        if let Some(known) = begun.get(&request.path).filter(|read| read.is_of(&request)) {
+            return Some(known.arriving.clone());
+        }
+        if begun.len() >= MAX_READS {
+            return None;
+        }
+        let stop = CancellationToken::new();
+        let path = request.path.clone();
+        let (signature, arguments) = (request.signature.clone(), request.arguments.clone());
+        let conversation = tool.call(Request {
+            cancel: stop.clone(),
+            ..request
+        });
+        let (sender, arriving) = watch::channel(None);
+        let stopped = stop.clone();
+        self.tasks.spawn(async move {
+            let stopped = async {
+                stopped.cancelled().await;
+                tokio::time::sleep(CLEAN_UP).await;
+            };
+            tokio::select! {
+                arrived = hear(conversation) => drop(sender.send(arrived)),
+                () = stopped => {}
+            }
+        });
+        // One of this step with other arguments is of no use any more.
+        begun.insert(
+            path,
+            EarlyRead {
+                signature,
+                arguments,
+                arriving: arriving.clone(),
+                _stops: stop.drop_guard(),
+            },
+        );
+        Some(arriving)
+    }
+
+    /// The read that a request would make, where it has begun and is not too old.
+    fn take_over(&self, request: &Request) -> Option<EarlyRead> {
+        let read = self.begun().remove(&request.path)?;
+        (read.is_of(request) && !read.is_old()).then_some(read)
+    }
+
+    /// Stops what nobody has taken over, and waits for it.
+    pub async fn close(&self) {
+        self.begun().clear();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl EarlyRead {
+    fn is_of(&self, request: &Request) -> bool {
+        let (own, other) = (&self.signature, &request.signature);
+        (&own.namespace, &own.name) == (&other.namespace, &other.name)
+            && self.arguments == request.arguments
+    }
+
+    fn is_old(&self) -> bool {
+        let arrived = self.arriving.borrow();
+        arrived
+            .as_ref()
+            .is_some_and(|arrived| arrived.at.elapsed() > MAX_AGE)
+    }
+}
+
+/// How a conversation ends in which nobody can be asked; nothing where somebody is.
+async fn hear(conversation: Conversation) -> Option<Arrived> {
+    let mut used = Usage::default();
+    let outcome = match conversation {
+        Conversation::Now(outcome) => outcome,
+        Conversation::Later(mut events) => loop {
+            match events.next().await? {
+                CallEvent::Usage(more) => used = used.plus(more),
+                CallEvent::Ask(_) => return None,
+                CallEvent::Done(outcome) => break outcome,
+                CallEvent::Progress(_) | CallEvent::Handle(_) => {}
+            }
+        },
+    };
+    let at = runtime_now();
+    Some(Arrived { outcome, used, at })
+}
+
+/// What has arrived; nothing where it never comes.
+async fn arrival(mut arriving: Arriving) -> Option<Arrived> {
+    let arrived = arriving.wait_for(Option::is_some).await.ok()?;
+    arrived.clone()
+}
+
+/// A tool of a run that begins early reads; nothing where it is none that may be called.
+struct Begins {
+    reads: Option<Arc<EarlyReads>>,
+    end: CancellationToken,
+    tool: Arc<dyn Transport>,
+}
+
+impl Transport for Begins {
+    fn call(&self, request: Request) -> Conversation {
+        let (end, cancel) = (self.end.clone(), request.cancel.clone());
+        let reads = self.reads.as_ref().filter(|_| !end.is_cancelled());
+        let arriving = reads.and_then(|reads| reads.begin(request, &*self.tool));
+        Conversation::from_future(async move {
+            let answered = async {
+                if let Some(arriving) = arriving
+                    && let Some(arrived) = arrival(arriving).await
+                    && arrived.outcome.is_ok()
+                {
+                    return arrived.outcome;
+                }
+                // What becomes of a failure is for the whole plan to say.
+                pending().await
+            };
+            tokio::select! {
+                biased;
+                () = end.cancelled() => Err(stopped()),
+                () = cancel.cancelled() => Err(stopped()),
+                outcome = answered => outcome,
+            }
+        })
+    }
+
+    fn identify(&self, identity: &mut Identity) {
+        self.tool.identify(identity);
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        self.tool.describe()
+    }
+}
+
+fn stopped() -> CallError {
+    CallError::new(ErrorClass::Cancelled, "the call was stopped", Sent::Maybe)
+}
+
+/// A tool whose reads may have begun early.
+struct TakesOver {
+    reads: Arc<EarlyReads>,
+    tool: Arc<dyn Transport>,
+}
+
+impl Transport for TakesOver {
+    fn call(&self, request: Request) -> Conversation {
+        let Some(read) = self.reads.take_over(&request) else {
+            return self.tool.call(request);
+        };
+        let cancel = request.cancel.clone();
+        let arrives = async move {
+            // It is stopped where nobody waits for it any more.
+            let EarlyRead {
+                arriving, _stops, ..
+            } = read;
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(stopped()),
+                arrived = arrival(arriving) => Ok(arrived),
+            }
+        };
+        Conversation::from_stream(TakenOver::Waits {
+            arrives: Box::pin(arrives),
+            call: Some((self.tool.clone(), request)),
+        })
+    }
+
+    fn identify(&self, identity: &mut Identity) {
+        self.tool.identify(identity);
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        self.tool.describe()
+    }
+}
+
+/// The events of a read that has begun early; where that has come to nothing, of the call itself.
+enum TakenOver {
+    Waits {
+        arrives: BoxFuture<'static, Result<Option<Arrived>, CallError>>,
+        /// `None` once it is made.
+        call: Option<(Arc<dyn Transport>, Request)>,
+    },
+    Calls(Events),
+    Ends(Option<CallOutcome>),
+}
+
+impl Stream for TakenOver {
+    type Item = CallEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<CallEvent>> {
+        loop {
+            *self = match &mut *self {
+                Self::Waits { arrives, call } => match ready!(arrives.as_mut().poll(context)) {
+                    Ok(Some(Arrived { outcome, used, .. })) => {
+                        *self = Self::Ends(Some(outcome));
+                        return Poll::Ready(Some(CallEvent::Usage(used)));
+                    }
+                    Ok(None) => match call.take().map(|(tool, request)| tool.call(request)) {
+                        Some(Conversation::Later(events)) => Self::Calls(events),
+                        Some(Conversation::Now(outcome)) => Self::Ends(Some(outcome)),
+                        None => Self::Ends(None),
+                    },
+                    Err(stopped) => Self::Ends(Some(Err(stopped))),
+                },
+                Self::Calls(events) => return Pin::new(events).poll_next(context),
+                Self::Ends(outcome) => return Poll::Ready(outcome.take().map(CallEvent::Done)),
+            };
+        }
+    }
+}
