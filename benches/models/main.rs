@@ -1,4 +1,5 @@
-//! What a model's client adds to streaming turns, beside a bare client that reads the same bytes, and the memory that it takes.
+//! What a model's client adds to streaming turns, beside a bare client that reads the same bytes, and the memory that it takes;
+//! how soon a plan begins that a model has written, and what is gained where its reads begin while it is written.
 //!
 //! `cargo bench --bench models` prints the table of `docs/performance.md`. The double is a process of its own.
 
@@ -6,23 +7,23 @@
 #[expect(dead_code, reason = "cold starts are measured by the others")]
 mod report;
 
+mod double;
+mod writing;
+
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::Arc;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use peak_alloc::PeakAlloc;
 use planrun_models::client::HttpModel;
 use planrun_models::model::{Message, Model as _, Request, Turn};
 use planrun_models::wire::{self, Addressee};
-use planrun_tools::host::RealHost;
-use planrun_tools::project::{ModelApi, ModelSettings};
-use planrun_tools::tools::ProjectLimit;
+use planrun_tools::project::ModelApi;
 use reqwest::Url;
 use tokio::runtime::Runtime;
 
-use report::{Parts, Table, Target, alternate, cold_start, millis, sized};
+use double::Double;
+use report::{Parts, Table, Target, alternate, millis, sized};
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
@@ -48,7 +49,18 @@ fn main() -> ExitCode {
 }
 
 fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
-    let double = Double::start()?;
+    if parts.wants("writing") {
+        writing::measure(table)?;
+    }
+    if !SHAPES.iter().any(|(word, _)| parts.wants(word)) {
+        return Ok(());
+    }
+    let text: String = (0..WORDS).fold(String::new(), |mut text, word| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "word-{word} ");
+        text
+    });
+    let double = Double::start(&format!("turns: [{{ text: '{text}', repeat: forever }}]\n"))?;
     let runtime = Runtime::new().map_err(|error| error.to_string())?;
     Table::head(
         &format!(
@@ -85,75 +97,6 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         );
     }
     Ok(())
-}
-
-/// A double that says the same in each turn.
-struct Double {
-    process: Child,
-    address: String,
-}
-
-impl Double {
-    fn start() -> Result<Self, String> {
-        let folder = cold_start::folder()?;
-        let text: String = (0..WORDS).fold(String::new(), |mut text, word| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "word-{word} ");
-            text
-        });
-        let script = format!("turns: [{{ text: '{text}', repeat: forever }}]\n");
-        let script = cold_start::write(&folder, "turns.yaml", &script)?;
-        let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));
-        command.args(["mock", "model", "--bind", "127.0.0.1:0", "--script"]);
-        let started = command
-            .arg(script)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        let mut process = started.map_err(|error| error.to_string())?;
-        let output = process.stdout.take().ok_or("the double says nothing")?;
-        let mut address = String::new();
-        let read = BufReader::new(output).read_line(&mut address);
-        read.map_err(|error| error.to_string())?;
-        let address = address.trim().to_owned();
-        Ok(Self { process, address })
-    }
-
-    fn base(&self) -> Result<Url, String> {
-        Url::parse(&self.address).map_err(|error| error.to_string())
-    }
-
-    fn endpoint(&self, api: ModelApi) -> Result<Url, String> {
-        Ok(wire::endpoint(api, &self.base()?))
-    }
-
-    fn model(&self, api: ModelApi) -> Result<HttpModel, String> {
-        let settings = ModelSettings {
-            name: "bench".into(),
-            api,
-            base_url: self.base()?,
-            model: "bench".to_owned(),
-            key: None,
-            temperature: None,
-            max_tokens: None,
-            timeout: None,
-            first_token: None,
-            between_tokens: None,
-            retries: Some(0),
-            price: None,
-        };
-        let limit = ProjectLimit::default();
-        let model = HttpModel::new(settings, None, Arc::new(RealHost), &limit);
-        model.map_err(|error| error.to_string())
-    }
-}
-
-impl Drop for Double {
-    fn drop(&mut self) {
-        // One that has ended already is ended.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 fn request() -> Request {

@@ -14,4 +14,5 @@ mod sequential;
 mod shrink;
 mod sound;
 pub mod stage;
+mod unfinished;
 pub mod workshop;

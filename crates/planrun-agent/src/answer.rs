@@ -1,5 +1,6 @@
 //! The plan in what a model says: in a fence, as a field of JSON, or all of it.
 
+use planrun_lang::syntax::begins_plan;
 use serde_json::Value as Json;
 
 /// What begins or ends a fence.
@@ -69,7 +70,7 @@ fn may_be_plan(text: &str) -> bool {
 
 fn begins_as_plan(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
-    first.starts_with("//") || ["use", "type", "tool"].contains(&first) || WORDS.contains(&first)
+    first.starts_with("//") || begins_plan(first)
 }
 
 #[cfg(test)]
@@ -97,6 +98,19 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_without_a_fence_begins_with_any_statement() {
+        for first in [
+            "policy { concurrency: 1 }",
+            "allow { net: [\"a.example.com\"] }",
+            "parallel {\n    step a = desk.get(id: 1)\n}",
+            "if true { fail \"no\" }",
+        ] {
+            let answer = format!("{first}\n{PLAN}");
+            assert_eq!(plan_text(&answer), Some(answer));
+        }
+    }
+
+    #[test]
     fn a_plan_is_found_while_it_is_written() {
         for before in [
             "",
@@ -112,7 +126,7 @@ mod tests {
                 assert_eq!(unfinished_plan(&answer), Some(so_far), "{answer}");
             }
         }
-        for answer in ["", "First I", "```", "```plan", "{\"plan\": \"step t"] {
+        for answer in ["", "First I", "```", "{\"plan\": \"step t"] {
             assert_eq!(unfinished_plan(answer), None, "{answer}");
         }
     }

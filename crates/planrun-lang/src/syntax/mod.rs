@@ -32,7 +32,7 @@ pub use decode::decode;
 pub use large::map_parts;
 pub use lower::is_reserved;
 pub use print::{canonical, canonical_name, canonical_pattern, canonical_told, canonical_type};
-pub use scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH};
+pub use scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH, begins_plan};
 pub use short::full_text;
 pub use stack::with_room;
 pub use unfinished::so_far;

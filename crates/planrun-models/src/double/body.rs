@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use futures_core::Stream;
+use tokio::time::{Sleep, sleep};
 
 use super::played::Event;
 use super::script::{Chunks, Delivery};
@@ -46,7 +48,9 @@ pub(super) fn body(events: Vec<Event>, delivery: &Delivery) -> Body {
     Body::from_stream(Pieces {
         left: pieces.into_iter().map(Bytes::from).collect(),
         end,
+        pace: delivery.pace,
         sent: true,
+        waits: None,
     })
 }
 
@@ -67,8 +71,11 @@ fn cut(mut bytes: &[u8], sizes: impl Iterator<Item = usize>) -> Vec<Vec<u8>> {
 struct Pieces {
     left: VecDeque<Bytes>,
     end: End,
+    /// Between two of them.
+    pace: Duration,
     /// Whether the connection was let send the last piece before another comes.
     sent: bool,
+    waits: Option<Pin<Box<Sleep>>>,
 }
 
 #[derive(Clone, Copy)]
@@ -88,9 +95,16 @@ impl Stream for Pieces {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
+        if let Some(waits) = &mut self.waits {
+            ready!(waits.as_mut().poll(context));
+            self.waits = None;
+        }
         match (self.left.pop_front(), self.end) {
             (Some(piece), _) => {
                 self.sent = false;
+                if !self.pace.is_zero() {
+                    self.waits = Some(Box::pin(sleep(self.pace)));
+                }
                 Poll::Ready(Some(Ok(piece)))
             }
             (None, End::Complete) => Poll::Ready(None),

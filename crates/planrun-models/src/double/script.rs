@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use crate::model::{ToolCall, Usage};
 
 /// The keys of a turn.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "when",
     "repeat",
     "text",
@@ -27,6 +27,7 @@ const KEYS: [&str; 18] = [
     "code",
     "raw",
     "delay",
+    "pace",
     "stall",
     "cut",
     "chunks",
@@ -114,6 +115,8 @@ pub(super) struct Failure {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delivery {
     pub chunks: Chunks,
+    /// Between two pieces.
+    pub pace: Duration,
     /// After so many pieces of what the model says, nothing more comes.
     pub stall: Option<usize>,
     /// After so many bytes the connection breaks off.
@@ -191,6 +194,7 @@ fn turn(index: usize, node: &Node, found: &mut Vec<Diagnostic>) -> Option<Script
         delay: delay.unwrap_or_default(),
         delivery: Delivery {
             chunks: chunks(&section, found),
+            pace: section.time("pace", MAX_DELAY, found).unwrap_or_default(),
             stall: size(&section, "stall", found),
             cut: size(&section, "cut", found),
         },

@@ -18,6 +18,7 @@ use crate::diag::Diagnostic;
 use crate::source::Span;
 
 pub(super) use tokens::{Delimiter, Token, TokenKind};
+pub use words::begins_plan;
 pub(super) use words::{ITEM_WORDS, STATEMENT_WORDS, TEST_WORDS, clause_words, is_clause_word};
 use words::{begins_item, begins_statement};
 

@@ -11,6 +11,12 @@ pub(in crate::syntax) const ITEM_WORDS: [&str; 5] = ["plan", "use", "type", "too
 pub(in crate::syntax) const TEST_WORDS: [&str; 6] =
     ["given", "mock", "answer", "signal", "expect", "snapshot"];
 
+/// Whether a plan file, or statements that are handed in, may begin with this word.
+#[must_use]
+pub fn begins_plan(word: &str) -> bool {
+    STATEMENT_WORDS.contains(&word) || ITEM_WORDS.contains(&word)
+}
+
 /// The words that begin a clause of any step; `by` has a meaning of its own in the head of an `each`.
 pub(in crate::syntax) fn clause_words() -> impl Iterator<Item = &'static str> + Clone {
     CLAUSE_WORDS.into_iter().filter(|word| *word != "by")

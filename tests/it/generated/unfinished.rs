@@ -1,0 +1,260 @@
+//! Generated plans that break off: what is whole of them, and what runs of it while the rest is written.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use planrun_core::run::{Outcome, Program};
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::sema::Plan;
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::ast::{File, ItemKind, Statement};
+use planrun_lang::syntax::{parse, so_far};
+use planrun_lang::types::Signature;
+use planrun_runs::driver::{self, Context, Early, EarlyReads, Silence};
+use planrun_tools::host::Host;
+use planrun_tools::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport};
+use rayon::prelude::*;
+use tokio_util::sync::CancellationToken;
+
+use super::stage::{Weather, inputs, set};
+use super::workshop::{Workshop, seeds};
+use crate::generate::{Dice, Project, Size, project};
+
+/// So many plans break off at each of their lines.
+const BROKEN_OFF: u64 = 2_000;
+/// So many run while they are written.
+const RUN: u64 = 5_000;
+
+/// What hangs on how long calls take, which is another time where they begin early.
+const OF_TIME: [&str; 6] = ["race", "timeout", "within", "deadline", "budget", "every "];
+
+#[test]
+fn what_is_whole_of_a_plan_is_its_beginning() {
+    let (base, count) = seeds(BROKEN_OFF);
+    (base..base + count).into_par_iter().for_each(|seed| {
+        let size = Size {
+            whole_language: true,
+            network: true,
+            ..Size::SMALL
+        };
+        let made = project(seed, size);
+        let whole = parse(&SourceFile::new("main.plan", made.main())).file;
+        for (end, _) in made.main().match_indices('\n') {
+            let text = made.main().get(..=end).unwrap();
+            let Some(so_far) = so_far(&SourceFile::new("main.plan", text)) else {
+                continue;
+            };
+            let parsed = parse(&so_far);
+            let told = || format!("seed {seed}, up to byte {end}:\n{}", so_far.text());
+            assert!(parsed.diagnostics.is_empty(), "{}", told());
+            let (own, all) = (statements(&parsed.file), statements(&whole));
+            let same = own.iter().zip(&all).all(|(own, all)| {
+                so_far.slice(own.span) == made.main().get(all.span.range()).unwrap()
+            });
+            assert!(same && own.len() < all.len(), "{}", told());
+        }
+    });
+}
+
+/// The statements of all plans, in order.
+fn statements(file: &File) -> Vec<&Statement> {
+    let plans = file.items.iter().filter_map(|item| match &item.kind {
+        ItemKind::Plan(plan) => Some(&plan.body.statements),
+        _ => None,
+    });
+    plans.flatten().collect()
+}
+
+#[test]
+fn a_plan_that_begins_early_comes_to_what_it_would_have_come_to() {
+    let (base, count) = seeds(RUN);
+    let begun = Mutex::new(0_usize);
+    let wrong: Vec<String> = (base..base + count)
+        .into_par_iter()
+        .filter_map(|seed| {
+            let tried = try_seed(seed)?;
+            *begun.lock().unwrap() += usize::from(tried.as_ref().is_ok_and(|reads| *reads > 0));
+            tried.err()
+        })
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.first().unwrap()
+    );
+    let begun = begun.into_inner().unwrap();
+    println!("{begun} of {count} plans have begun early");
+    assert!(
+        count < 100 || begun as u64 > count / 20,
+        "too little begins early"
+    );
+}
+
+/// How many reads have begun early; nothing where a plan says nothing of it.
+fn try_seed(seed: u64) -> Option<Result<usize, String>> {
+    let made = project(seed, Size::SMALL);
+    let text = made.main();
+    if OF_TIME.iter().any(|word| text.contains(word)) {
+        return None;
+    }
+    let whole = checked(&made)?;
+    let ends: Vec<usize> = text.match_indices('\n').map(|(end, _)| end).collect();
+    let mut dice = Dice::new(seed);
+    let end = *dice.pick(&ends);
+    let beginning = so_far(&SourceFile::new("main.plan", text.get(..=end)?))?;
+    let mut unfinished = made.clone();
+    beginning.text().clone_into(&mut unfinished.plans[0].1);
+    let beginning = checked(&unfinished)?;
+    let pause = Duration::from_millis(*dice.pick(&[0, 1, 20, 2_000, 60_000]));
+
+    let scene = Scene::new(&made, seed);
+    let usual = scene.run(&whole, None);
+    let usual = (told(&usual), scene.changes());
+    let scene = Scene::new(&made, seed);
+    let outcome = scene.run(&whole, Some((&beginning, pause)));
+    let early = scene.early.lock().unwrap().clone();
+    if let Some(call) = early.iter().find(|call| !call.is_read) {
+        return Some(Err(format!(
+            "seed {seed}: {} was called early\n{text}",
+            call.line
+        )));
+    }
+    let unusual = (told(&outcome), scene.changes());
+    if usual != unusual {
+        return Some(Err(format!(
+            "seed {seed}, up to byte {end}, after {pause:?}: {unusual:#?}\nand else {usual:#?}\n{text}"
+        )));
+    }
+    Some(Ok(early.len()))
+}
+
+/// The main plan, where its file has no errors.
+fn checked(made: &Project) -> Option<Arc<Plan>> {
+    let checked = Workshop::of(made).check(made);
+    let is_wrong = checked.diagnostics.iter().any(Diagnostic::is_error);
+    checked.plans.last().filter(|_| !is_wrong).cloned()
+}
+
+/// How a run has ended.
+fn told(outcome: &Outcome) -> (String, Vec<String>) {
+    let end = match (&outcome.reply, &outcome.error) {
+        (_, Some(error)) => error.class.to_string(),
+        (reply, None) => format!("{reply:?}"),
+    };
+    let steps = outcome.steps();
+    let steps = steps
+        .iter()
+        .map(|step| format!("{} {:?}", step.path, step.status))
+        .collect();
+    (end, steps)
+}
+
+#[derive(Clone)]
+struct Call {
+    is_read: bool,
+    line: String,
+}
+
+/// Tools, and what was called.
+struct Scene {
+    host: Arc<dyn Host>,
+    catalog: Arc<Catalog>,
+    log: Arc<Mutex<Vec<Call>>>,
+    /// What was called before the plan was whole.
+    early: Mutex<Vec<Call>>,
+    seed: u64,
+}
+
+impl Scene {
+    fn new(made: &Project, seed: u64) -> Self {
+        let (host, mut catalog) = set(made, Weather::Steady(5), seed);
+        let log = Arc::<Mutex<Vec<Call>>>::default();
+        for tool in &made.tools {
+            let known = catalog.tool(&tool.namespace, &tool.name).unwrap();
+            let logged = Arc::new(Logged {
+                tool: known.transport.clone(),
+                log: log.clone(),
+            });
+            let (namespace, name) = (tool.namespace.as_str(), tool.name.as_str());
+            catalog.add(Signature::unknown(namespace.into(), name.into()), logged);
+        }
+        Self {
+            host,
+            catalog: Arc::new(catalog),
+            log,
+            early: Mutex::default(),
+            seed,
+        }
+    }
+
+    /// Runs a plan; where there is a beginning of it, that runs for a while before.
+    fn run(&self, plan: &Arc<Plan>, beginning: Option<(&Arc<Plan>, Duration)>) -> Outcome {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let reads = Arc::<EarlyReads>::default();
+            if let Some((beginning, pause)) = beginning {
+                let end = CancellationToken::new();
+                let begins = Early::Begins(reads.clone(), end.clone());
+                tokio::select! {
+                    _ = self.drive(beginning, begins) => {}
+                    () = tokio::time::sleep(pause) => {}
+                }
+                end.cancel();
+                self.early
+                    .lock()
+                    .unwrap()
+                    .clone_from(&self.log.lock().unwrap());
+            }
+            self.drive(plan, Early::TakesOver(reads)).await
+        })
+    }
+
+    async fn drive(&self, plan: &Arc<Plan>, early: Early) -> Outcome {
+        let mut nobody = Silence;
+        let context = Context {
+            root: "/".into(),
+            early: Some(early),
+            ..Context::new(
+                self.host.clone(),
+                self.catalog.clone(),
+                "test-run",
+                &mut nobody,
+            )
+        };
+        let program = Arc::new(Program::new(plan.clone()));
+        driver::run(&program, &inputs(plan, self.seed), context).await
+    }
+
+    /// The calls that change something, sorted.
+    fn changes(&self) -> Vec<String> {
+        let log = self.log.lock().unwrap();
+        let changes = log.iter().filter(|call| !call.is_read);
+        let mut changes: Vec<String> = changes.map(|call| call.line.clone()).collect();
+        changes.sort();
+        changes
+    }
+}
+
+/// A tool whose calls are noted.
+struct Logged {
+    tool: Arc<dyn Transport>,
+    log: Arc<Mutex<Vec<Call>>>,
+}
+
+impl Transport for Logged {
+    fn call(&self, request: Request) -> Conversation {
+        let line = format!("{} {}", request.path, request.arguments.to_json());
+        let is_read = request.signature.effect.is_read_only();
+        self.log.lock().unwrap().push(Call { is_read, line });
+        self.tool.call(request)
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        self.tool.describe()
+    }
+}
