@@ -5,8 +5,8 @@ use super::parse;
 use crate::source::SourceFile;
 
 /// The plan of a text that breaks off anywhere, up to its last whole statement, as a text of its own. The statement before
-/// the end is left out, since clauses may follow it, and so is the type of the reply, which is still to come. `None` where
-/// the text has no whole statement, or ends in something else than a plan.
+/// the end is left out, since clauses may follow it, and so is the type of the reply, which is still to come. What is
+/// wrong in it stays wrong. `None` where the text has no whole statement, or ends in something else than a plan.
 #[must_use]
 pub fn so_far(source: &SourceFile) -> Option<SourceFile> {
     // A line that is not at its end may be anything.
