@@ -50,11 +50,11 @@ fn checked(planrun: &Planrun, text: &str) -> Result<Round, Error> {
     let plan = planrun
         .check(PlanText::handed_in(&folder, text))?
         .plan(None);
-    let plan = plan.and_then(|plan| plan.ready(true).map(|()| plan));
+    let plan = plan.and_then(|plan| plan.ready().map(|()| plan));
     let plan = match plan {
         Ok(plan) => plan,
         Err(Error::Findings(reports)) => return Ok(Round::Errors(reports)),
-        Err(Error::Obstacles(report) | Error::NotYet(report)) => {
+        Err(Error::Obstacles(report)) => {
             return Ok(Round::Errors(vec![*report]));
         }
         Err(error @ Error::PlanChoice { .. }) => {

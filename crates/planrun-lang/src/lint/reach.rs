@@ -245,7 +245,9 @@ impl Reach {
         seen: &mut HashSet<*const Plan>,
     ) {
         match &call.target {
-            Target::Tool(signature) if signature.kind == CallKind::Agent => {
+            Target::Tool(signature)
+                if matches!(signature.kind, CallKind::Agent | CallKind::LookingAgent) =>
+            {
                 self.agent(call, signature, around);
                 if self.lists.tools {
                     let tools = Thing::ToolsOf(signature.namespace.clone());

@@ -110,7 +110,9 @@ impl Planrun {
         inputs: Inputs,
         options: RunOptions,
     ) -> Result<Run, Error> {
-        plan.ready(options.drive.until.is_none())?;
+        if options.drive.until.is_none() {
+            plan.ready()?;
+        }
         let program = Arc::new(Program::new(plan.plan.clone()));
         let until = options
             .drive
