@@ -43,9 +43,14 @@ pub(super) fn check_agent(
     if call.effect.is_read_only() || BUILT_IN.contains(&&*agent) {
         return None;
     }
-    let body = match can_look(checker, &agent) {
-        Ok(()) => Ok(question(checker, agent.clone(), prompt(step), span)?),
-        Err((reason, _)) => Err(reason.into()),
+    let may_ask = checker.allow.as_ref();
+    let body = if may_ask.is_some_and(|allow| !allow.may_ask(&agent)) {
+        Err(format!("`allow.agents` of the plan does not name `{agent}`").into())
+    } else {
+        match can_look(checker, &agent) {
+            Ok(()) => Ok(question(checker, agent.clone(), prompt(step), span)?),
+            Err((reason, _)) => Err(reason.into()),
+        }
     };
     Some(AgentCheck { span, agent, body })
 }

@@ -90,11 +90,6 @@ pub(super) fn can_look(
     checker: &PlanChecker<'_>,
     agent: &str,
 ) -> Result<(), (String, &'static str)> {
-    let may_ask = checker.allow.as_ref();
-    if may_ask.is_some_and(|allow| !allow.may_ask(agent)) {
-        let message = format!("`allow.agents` of this plan does not let `{agent}` be asked");
-        return Err((message, "add it to the list"));
-    }
     let tools = checker.shared.tools;
     let looks = |name: &str| {
         let signature = tools.find(agent, name);
