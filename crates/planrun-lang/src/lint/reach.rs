@@ -233,7 +233,12 @@ impl Reach {
             if let Some(StepKind::Call(call)) = node.step().map(|step| &step.kind) {
                 self.target(plan, call, &around, seen);
             }
-            node.inner(&mut |inner| self.block(plan, inner, &around, seen));
+            let asks_agent = node.step().and_then(|step| step.agent_check()?.body());
+            node.inner(&mut |inner| {
+                // An agent that may not be asked at the end is not asked, and nothing fails.
+                let caught = caught || asks_agent == Some(inner);
+                self.block(plan, inner, &Around { caught, ..around }, seen);
+            });
         }
     }
 

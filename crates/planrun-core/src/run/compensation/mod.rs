@@ -369,6 +369,7 @@ pub(in crate::run) fn open_verify(ctx: &mut Context, at: NodeRef) {
         return;
     };
     if let Some(verify) = step.verify() {
+        ctx.reached(at, Reached::Verified);
         open_aside(ctx, &program, at, verify.body, Role::Verify, Value::Null);
     } else if let Some(body) = step.agent_check().and_then(AgentCheck::body) {
         let told = agents::told(ctx, at, step);
@@ -493,14 +494,6 @@ pub(in crate::run) fn open_aside(
         0 => format!("{own}.{word}"),
         number => format!("{own}.{word}[{number}]"),
     };
-    ctx.reached(
-        at,
-        if role == Role::Undo {
-            Reached::Undone
-        } else {
-            Reached::Verified
-        },
-    );
     let owner = Owner::of(at, role);
     let frame = ctx.tree.open_frame(
         ctx.tree[at.0].scope,
