@@ -48,8 +48,8 @@ fn check_asked(
 ) -> CheckedBody {
     let namespace = known.unwrap_or(&ask.agent.text).into();
     let called = Signature {
-        kind,
         effect,
+        kind,
         ..Signature::unknown(namespace, "ask".into())
     };
     let body = check_prompted(checker, span, called, &ask.arguments, &ask.returns);

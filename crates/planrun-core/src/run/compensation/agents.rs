@@ -7,13 +7,16 @@ use planrun_lang::protocol::StepState;
 use planrun_lang::secrets::hidden;
 use planrun_lang::sema::{AgentCheck, Step};
 use planrun_lang::types::{ErrorClass, Validation};
-use planrun_lang::value::Value;
+use planrun_lang::value::{Value, shortened};
 
 use super::Check;
 use crate::journal::StepError;
 use crate::run::context::Context;
 use crate::run::frame::{Ending, NodeRef, Role};
 use crate::run::sensitive::in_arguments;
+
+/// The most of an agent's reason that is told, in characters.
+const MAX_WHY: usize = 500;
 
 /// Of each agent the first step, in the order of the source, that has changed something and that nothing else verifies;
 /// with the reason where the agent cannot be asked about it.
@@ -106,10 +109,8 @@ pub(super) fn check(agent: &str, path: &Arc<str>, answer: Result<Value, Ending>)
             return Check::Untold(unverified(message, path, None));
         }
     };
-    let why = answer
-        .get("why")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let why = answer.get("why").and_then(Value::as_str);
+    let why = shortened(why.unwrap_or_default(), MAX_WHY);
     match answer.get("verified") {
         Some(Value::Bool(true)) => Check::Holds,
         Some(Value::Bool(false)) => {
