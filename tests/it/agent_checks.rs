@@ -25,7 +25,7 @@ fn asked_hire() -> String {
 }
 
 /// Two turns of an agent that is asked about a step: it calls this tool, and says what came of it.
-fn looks(step: &str, tool: &str, verified: Json) -> String {
+fn looks(step: &str, tool: &str, verified: bool) -> String {
     let step = json!(format!("\"step\":\"{step}\""));
     let call = json!([{ "name": tool, "arguments": { "employee_id": "WZ001", "employee_name": "will zhang" } }]);
     let said = json!({ "verified": verified, "why": "that is what the record says" });
@@ -69,9 +69,9 @@ fn counts(run: &Json) -> [u64; 4] {
 
 #[test]
 fn s3_28_s3_29_s3_31_the_agents_of_a_hire_are_asked_what_they_have_done() {
-    let turns = looks("register[0].profile", "query_profile", json!(true))
-        + &looks("admit[0].badge", "query_access", json!(true))
-        + &looks("equip[0].computer", "check_outbound_status", json!(true));
+    let turns = looks("register[0].profile", "query_profile", true)
+        + &looks("admit[0].badge", "query_access", true)
+        + &looks("equip[0].computer", "check_outbound_status", true);
     let (status, run, requests, office) = hired(&turns);
     assert_eq!((status, &run["status"]), (0, &json!("completed")), "{run}");
     // Those of IT and of the mail have nothing to look with.
@@ -127,7 +127,7 @@ fn s3_28_s3_29_s3_31_the_agents_of_a_hire_are_asked_what_they_have_done() {
 fn s3_29_an_agent_that_saw_nothing_of_it_fails_the_run_and_the_others_are_heard() {
     // One looks and does not find it, one answers without looking, one breaks off.
     let idle = json!({ "verified": true, "why": "surely" });
-    let turns = looks("register[0].profile", "query_profile", json!(false))
+    let turns = looks("register[0].profile", "query_profile", false)
         + &format!("- {{ when: {{ user: admit }}, json: {idle} }}\n")
         + "- { when: { user: equip }, status: 400, error: no, repeat: forever }\n";
     let (status, run, _, office) = hired(&turns);
