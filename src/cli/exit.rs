@@ -81,7 +81,6 @@ impl From<Error> for Failure {
             | Error::Invalid(_)
             | Error::Findings(_)
             | Error::Obstacles(_)
-            | Error::NotYet(_)
             | Error::PlanChoice { .. }
             | Error::UnknownStep { .. }
             | Error::Stuck { .. }

@@ -71,11 +71,24 @@ impl Writer<'_> {
             .collect();
         let tool = *self.dice.pick(&reads);
         let found = self.names.value(self.dice);
-        let returns = self.catalog.tools[tool].returns.clone();
+        let asks = self.dice.one_in(4);
+        let returns = if asks {
+            ty::closed(&ty::any(self.dice, 2, false))
+        } else {
+            self.catalog.tools[tool].returns.clone()
+        };
         let Some(check) = self.element_condition(&found, &returns, 0) else {
             return;
         };
-        let call = self.tool_call(tool).text;
+        let call = if asks {
+            let agent = self.catalog.tools[tool].namespace;
+            self.note_namespace(agent);
+            self.asks = true;
+            let asked = self.prompted();
+            format!("ask {agent}{asked} -> {}", returns.text())
+        } else {
+            self.tool_call(tool).text
+        };
         let known = self.scope.mark();
         self.scope.add(&found, returns, Kind::Local);
         let check = self.kept(&found, check);

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::expressions::{Level, Text};
-use super::plan::Writer;
+use super::plan::{NO_AGENTS, Writer};
 use super::scope::Kind;
 use super::ty::{self, Field, Object, Ty};
 use super::words;
@@ -259,9 +259,9 @@ impl Writer<'_> {
         let host = *self.dice.pick(&["127.0.0.1:8009", "shop.example.com"]);
         let is_here = host.starts_with("127");
         let tools = if is_here {
-            ", tools: [\"*\"], agents: []"
+            format!(", tools: [\"*\"]{NO_AGENTS}")
         } else {
-            ""
+            String::new()
         };
         writeln!(settings, "    allow {{ net: [\"{host}\"]{tools} }}").unwrap();
         let scheme = if is_here { "http" } else { "https" };

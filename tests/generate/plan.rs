@@ -27,6 +27,8 @@ pub struct PlanHead {
     pub returns: Ty,
     /// Whether all it calls only looks.
     pub floats: bool,
+    /// Whether it asks an agent.
+    pub asks: bool,
     /// Whether a call in it may fail and nothing in it takes that.
     pub may_fail: bool,
     /// So many plans call one another below it.
@@ -73,6 +75,8 @@ pub struct Writer<'a> {
     pub only_reads: bool,
     /// Whether the plan calls only what looks.
     pub floats: bool,
+    /// Whether the plan, or one that it calls, asks an agent.
+    pub asks: bool,
     /// In a `parallel`: how many names there were before it.
     pub parallel: Option<usize>,
     /// How many steps are taken back by an `undo` so far.
@@ -89,6 +93,8 @@ pub struct Writer<'a> {
 
 /// Where the budget belongs among the settings.
 const BUDGET: &str = "BUDGET";
+/// What an `allow` says where no agent is asked.
+pub const NO_AGENTS: &str = ", agents: []";
 /// Plans call plans so deep.
 const DEEPEST: usize = 2;
 /// The namespace of the plans of the other file.
@@ -118,6 +124,7 @@ pub fn plan_file(
         guards: Vec::new(),
         only_reads: false,
         floats: true,
+        asks: false,
         parallel: None,
         undos: 0,
         returns: Ty::Str,
@@ -195,6 +202,7 @@ impl Writer<'_> {
     pub fn note_plan(&mut self, plan: &PlanHead, other: bool) {
         self.calls_other |= other;
         self.floats &= plan.floats;
+        self.asks |= plan.asks;
         self.depth = self.depth.max(plan.depth + 1);
     }
 
@@ -208,6 +216,7 @@ impl Writer<'_> {
         self.scope = Scope::default();
         self.guards.clear();
         self.floats = true;
+        self.asks = false;
         self.depth = 0;
         self.left = self.size.statements;
         let name = self.names.plan(self.dice);
@@ -227,6 +236,9 @@ impl Writer<'_> {
         body.push_str(&self.reply());
         let budget = self.budget(&body);
         let mut settings = settings.replace(BUDGET, &budget);
+        if self.asks {
+            settings = settings.replace(NO_AGENTS, "");
+        }
         if body.contains("infer(") && !settings.contains("policy {") {
             settings = format!("    policy {{\n{budget}    }}\n{settings}");
         }
@@ -267,6 +279,7 @@ impl Writer<'_> {
                 parameters,
                 returns,
                 floats: self.floats,
+                asks: self.asks,
                 may_fail,
                 depth: self.depth,
             },
@@ -360,6 +373,7 @@ impl Writer<'_> {
                 "concurrency: 4,",
                 "max_steps: 5000,",
                 "max_result: 1MiB,",
+                "verify: agents,",
             ] {
                 if self.dice.one_in(2) {
                     writeln!(text, "        {line}").unwrap();

@@ -179,6 +179,17 @@ impl Writer<'_> {
     /// A model is asked for a value, with data or without.
     fn infer(&mut self) -> Body {
         let ty = closed(&any(self.dice, 2, false));
+        let asked = self.prompted();
+        Body {
+            text: format!("infer{asked} -> {}", ty.text()),
+            ty,
+            kind: Kind::Step,
+            called: None,
+        }
+    }
+
+    /// What a model or an agent is told: a prompt, with data or without.
+    pub fn prompted(&mut self) -> String {
         let prompt = self.template(1).text;
         let with = if self.dice.one_in(2) {
             let data = any(self.dice, 1, true);
@@ -186,12 +197,7 @@ impl Writer<'_> {
         } else {
             String::new()
         };
-        Body {
-            text: format!("infer({prompt}{with}) -> {}", ty.text()),
-            ty,
-            kind: Kind::Step,
-            called: None,
-        }
+        format!("({prompt}{with})")
     }
 
     /// Statements of a block, and a value that reads what they have made.

@@ -11,7 +11,7 @@ use planrun_tools::host::RealHost;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
-use crate::support::{Mock, Output, cases, folder, planrun, root};
+use crate::support::{Mock, Output, Program, cases, folder, planrun, root};
 
 const APPS: [&str; 7] = [
     "hr",
@@ -33,13 +33,13 @@ const EFFECTS: [&str; 5] = [
 const LOOKS: [&str; 3] = ["query_profile", "query_access", "check_outbound_status"];
 
 /// A project of its own with the plans and app files of the repository, and the double of its apps.
-struct Office {
-    place: TempDir,
-    mock: Mock,
+pub struct Office {
+    pub place: TempDir,
+    pub mock: Mock,
 }
 
 impl Office {
-    fn open<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn open<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
         let mut files = Vec::new();
         for from in ["plans", "plans/apps"] {
             for entry in std::fs::read_dir(root().join(from))
@@ -61,11 +61,14 @@ impl Office {
         }
     }
 
-    fn planrun<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Output {
+    pub fn program<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Program {
         self.mock
             .answering(planrun(arguments), &APPS)
             .within(self.place.path())
-            .run()
+    }
+
+    fn planrun<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Output {
+        self.program(arguments).run()
     }
 
     fn hire(&self) -> Output {
@@ -91,7 +94,7 @@ impl Office {
     }
 
     /// Every event of a run: its name, its path, and all of it.
-    fn events(&self, run: &str) -> Vec<(String, String, Json)> {
+    pub fn events(&self, run: &str) -> Vec<(String, String, Json)> {
         let lines = self
             .planrun(["runs", "events", run, "--format", "ndjson"])
             .stdout;

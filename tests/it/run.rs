@@ -391,30 +391,6 @@ fn findings_stop_a_run_before_it_starts() {
 }
 
 #[test]
-fn what_cannot_run_yet_is_refused_before_anything_starts() {
-    let constructs = [("policy { verify: agents }", "`verify` by agents")];
-    for (construct, word) in constructs {
-        let plan = format!(
-            "use fs, sys\nplan p() {{\n    allow {{ write: [\".\"] }}\n    step w = fs.write(path: \"out.txt\", content: \"x\")\n    {construct}\n}}"
-        );
-        let files = folder([("a.plan", plan.as_str())]);
-        let checked = planrun(["check", "a.plan"]).within(files.path()).run();
-        assert_eq!(checked.status, 0, "{construct}: {}", checked.stdout);
-        let output = planrun(["run", "a.plan"]).within(files.path()).run();
-        assert_eq!(output.status, 1, "{construct}: {}", output.stderr);
-        assert!(
-            output.stderr.contains("not-yet") && output.stderr.contains(word),
-            "{construct}: {}",
-            output.stderr
-        );
-        assert!(
-            !files.path().join("out.txt").exists(),
-            "{construct}: nothing was done"
-        );
-    }
-}
-
-#[test]
 fn the_environment_is_told_in_one_sentence() {
     let files = folder([("planrun.yaml", "apps: [\nx"), ("a.plan", HELLO)]);
     let broken = planrun(["run", "a.plan", "-i", "name=x"])

@@ -20,7 +20,8 @@ use planrun_runs::journal::{Log, MemoryLog, ResultCache};
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::app::read_app;
 use planrun_tools::tools::{
-    BoxFuture, Catalog, Conversation, Described, Progress, Request, Transport, described,
+    BoxFuture, Catalog, Conversation, Described, Progress, Prompts, Request, Tool, Transport,
+    described,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -127,6 +128,20 @@ impl World {
             Signature::unknown(namespace.into(), name.into()),
             Arc::new(transport),
         );
+        self
+    }
+
+    /// Whoever is asked by `ask` or `infer` answers so, in the order in which it is asked.
+    pub fn prompted(mut self, scripts: impl IntoIterator<Item = Script>) -> Self {
+        let transport = Scripted {
+            name: "ask".to_owned(),
+            scripts: Mutex::new(scripts.into_iter().collect()),
+            seen: self.seen.clone(),
+            cancelled: self.cancelled.clone(),
+            begun: Instant::now(),
+        };
+        self.catalog
+            .set_prompts(Arc::new(Prompted(Arc::new(transport))));
         self
     }
 
@@ -431,6 +446,23 @@ impl Transport for Scripted {
 
     fn describe(&self) -> BoxFuture<'_, Described> {
         described([])
+    }
+}
+
+/// One script for every model and every agent.
+struct Prompted(Arc<Scripted>);
+
+impl Prompts for Prompted {
+    fn model(&self) -> Arc<dyn Transport> {
+        self.0.clone()
+    }
+
+    fn refusal(&self, _: Option<&str>) -> Option<String> {
+        None
+    }
+
+    fn agent(&self, _: Option<&Arc<str>>, _: Vec<Tool>) -> Arc<dyn Transport> {
+        self.0.clone()
     }
 }
 

@@ -145,8 +145,10 @@ fn is_refused(
     arguments: &RunArguments,
     terminal: Terminal,
 ) -> Result<bool, Error> {
-    let ready = checked.ready(arguments.until.is_none() && !arguments.dry_run);
-    is_obstructed(ready, terminal)
+    if arguments.until.is_some() || arguments.dry_run {
+        return Ok(false);
+    }
+    is_obstructed(checked.ready(), terminal)
 }
 
 /// Whether the tools of a plan still have the contracts that it was checked against; where not, that is told. So is who has
@@ -175,10 +177,6 @@ fn is_obstructed(ready: Result<(), Error>, terminal: Terminal) -> Result<bool, E
                 terminal.say_plainly(&human(&[*report], terminal.look));
             }
             terminal.say("error: nothing was started: the plan could not be done as a whole");
-            Ok(true)
-        }
-        Err(Error::NotYet(report)) => {
-            terminal.say_plainly(&human(&[*report], terminal.look));
             Ok(true)
         }
         Err(error) => Err(error),

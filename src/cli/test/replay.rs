@@ -63,10 +63,6 @@ pub(super) fn replay(
     let Some(checked) = checked_plan(&workspace, &file, Some(recorded.plan()), terminal)? else {
         return Ok(Exit::Findings);
     };
-    if let Some(refused) = checked.not_yet() {
-        terminal.say_plainly(&human(&[refused], terminal.look));
-        return Ok(Exit::Findings);
-    }
     let loaded = recorded.load()?;
     let then = then(&recorded, &row.run, &loaded)?;
     let outcome = wait(recorded.outcome())??;

@@ -163,7 +163,7 @@ impl Call {
                 Refusal::of,
             )));
         };
-        let ready = plan.ready(true).and_then(|()| plan.inputs(given.clone()));
+        let ready = plan.ready().and_then(|()| plan.inputs(given.clone()));
         match ready {
             Ok(inputs) => Ok(Ok(Self {
                 plan,

@@ -30,6 +30,8 @@ struct Inner {
     tasks: BTreeMap<String, Json>,
     /// What its card says in place of its own words, by the keys there.
     card: BTreeMap<&'static str, Json>,
+    /// The parts of its answer to a message that names no skill; without them it says what it was told.
+    answer: Option<Json>,
     address: String,
 }
 
@@ -61,6 +63,11 @@ impl Agent {
     /// Says this in its card from now on.
     pub fn says(&self, key: &'static str, value: Json) {
         self.inner.lock().unwrap().card.insert(key, value);
+    }
+
+    /// Answers a message that names no skill with this data from now on.
+    pub fn answers(&self, data: &Json) {
+        self.inner.lock().unwrap().answer = Some(json!([{ "data": data }]));
     }
 
     /// What it was asked by this method.
@@ -208,7 +215,10 @@ fn send(agent: Agent, params: &Json, at_once: bool) -> Response {
     let goes_on = !message["taskId"].is_null();
     match (skill.as_str(), goes_on) {
         ("answer", _) => {
-            let message = json!({ "message": { "messageId": "m1", "role": "ROLE_AGENT", "parts": message["parts"] } });
+            let answer = agent.inner.lock().unwrap().answer.clone();
+            let parts = answer.unwrap_or_else(|| message["parts"].clone());
+            let message =
+                json!({ "message": { "messageId": "m1", "role": "ROLE_AGENT", "parts": parts } });
             return if at_once {
                 result(&message, "result")
             } else {

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
 use crate::support::{Output, folder, planrun};
-use agent::Agent;
+pub use agent::Agent;
 
 /// A project with this agent as `desk`, pinned, and a plan that calls it.
 async fn project(agent: &Agent, call: &str) -> TempDir {

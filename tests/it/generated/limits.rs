@@ -305,11 +305,13 @@ fn try_broken(made: &Project, limited: &Limited, seed: u64) -> Result<(), String
 }
 
 /// Parts of the language of which plans must not run out, and what shows them in a text.
-const PARTS: [(&str, &str); 8] = [
+const PARTS: [(&str, &str); 10] = [
     ("races", "= race {"),
     ("forms", "= input "),
     ("undo", "    undo "),
     ("verify", "    verify "),
+    ("agents that look", "    verify ask "),
+    ("agents that are asked at the end", " verify: agents,"),
     ("plans of the other file", "= other."),
     ("listeners that get what completed", " is completed as "),
     ("listeners that get a signal", " on signal \"changed\""),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use planrun_core::journal::StepError;
 use planrun_core::run::Outcome;
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::{CheckedFile, Node, Plan, Step, StepKind};
+use planrun_lang::sema::{BlockId, CheckedFile, Node, Plan, Step, StepKind};
 use planrun_lang::types::{ErrorClass, FailureKind, Type, Validation, check_value};
 use planrun_lang::value::Value;
 use rayon::prelude::*;
@@ -352,7 +352,13 @@ fn leaves_types_open(checked: &CheckedFile) -> bool {
         {
             return true;
         }
-        let nodes = plan.blocks.iter().flat_map(|block| &block.nodes);
+        // What an agent is told of a step has no type, and is only told.
+        let asked: BTreeSet<BlockId> = plan
+            .steps()
+            .filter_map(|step| step.agent_check()?.body())
+            .collect();
+        let nodes = plan.sites().filter(|(block, ..)| !asked.contains(block));
+        let nodes = nodes.map(|(.., node)| node);
         let mut nodes = nodes.chain(plan.plans.iter().flat_map(|plan| &plan.body().nodes));
         nodes.any(is_open)
     })

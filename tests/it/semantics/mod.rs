@@ -1,6 +1,7 @@
 //! The rules of what a plan means, one test a rule.
 
 mod absence;
+mod agent_checks;
 mod budget;
 mod cache;
 mod calls;

@@ -12,7 +12,7 @@ use planrun_core::run::{
 };
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{CallKind, ErrorClass, Transient, Type};
+use planrun_lang::types::{ErrorClass, Transient, Type};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
@@ -442,7 +442,7 @@ impl<'w, 'a> Process<'w, 'a> {
             hash.wrapping_mul(31).wrapping_add(u64::from(byte))
         });
         let mut dice = Dice::new(self.world.seed ^ name.wrapping_mul(0x9e37));
-        if signature.kind == CallKind::Model {
+        if signature.kind.word().is_some() {
             return stage::said(signature, failing, &mut dice);
         }
         let tool = self.world.made.tools.iter();

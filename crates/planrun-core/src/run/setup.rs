@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_lang::sema::{Call, Step, StepKind, Target};
+use planrun_lang::sema::{BlockId, Call, Step, StepKind, Target};
 use planrun_lang::types::Signature;
 use serde::{Deserialize, Serialize};
 
@@ -74,13 +74,16 @@ pub struct Approval {
 impl Setup {
     /// Whether a step has a `verify` whose tools can be called.
     pub(super) fn verifies(&self, program: &Program, step: &Step) -> bool {
-        let Some(verify) = step.verify() else {
-            return false;
-        };
+        step.verify()
+            .is_some_and(|verify| self.can_look(program, verify.body))
+    }
+
+    /// Whether the tools that a block calls to verify something can be called.
+    pub(super) fn can_look(&self, program: &Program, body: BlockId) -> bool {
         let Some(can_verify) = &self.can_verify else {
             return true;
         };
-        let nodes = &program.plan.block(verify.body).nodes;
+        let nodes = &program.plan.block(body).nodes;
         let mut steps = nodes.iter().filter_map(|node| node.step());
         steps.all(|step| match &step.kind {
             StepKind::Call(Call {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use planrun_lang::syntax::ast::{
-    ArmBody, Block, ClauseKind, Expr, ExprKind, Statement, StatementKind, Step, StepBody, Undo,
-    WaitFor,
+    ArmBody, Block, ClauseKind, Expr, ExprKind, Look, Statement, StatementKind, Step, StepBody,
+    Undo, WaitFor,
 };
 
 /// Removes every `let` that nothing reads, also those that only such a `let` reads.
@@ -151,7 +151,7 @@ fn of_step(step: &Step, visit: &mut Visit<'_>) {
             }
         }
         StepBody::Race(arms) => arms.iter().for_each(|(_, body)| arm(body, visit)),
-        StepBody::Ask { .. } | StepBody::Infer { .. } | StepBody::Error => {}
+        StepBody::Ask(_) | StepBody::Infer { .. } | StepBody::Error => {}
     }
     for clause in &step.clauses {
         of_clause(&clause.kind, visit);
@@ -172,8 +172,10 @@ fn of_clause(clause: &ClauseKind, visit: &mut Visit<'_>) {
             visit(condition);
             visit(every);
         }
-        ClauseKind::Verify { call, check, .. } => {
-            visit(call);
+        ClauseKind::Verify { look, check, .. } => {
+            if let Look::Call(call) = look {
+                visit(call);
+            }
             visit(check);
         }
         ClauseKind::Recover { body, .. } => arm(body, visit),
@@ -188,6 +190,6 @@ fn arm(body: &ArmBody, visit: &mut Visit<'_>) {
         ArmBody::Expr(value) => visit(value),
         ArmBody::Do(body) => block(body, visit),
         ArmBody::Fail { message, .. } => message.iter().for_each(|value| visit(value)),
-        ArmBody::Ask { .. } | ArmBody::Infer { .. } => {}
+        ArmBody::Ask(_) | ArmBody::Infer { .. } => {}
     }
 }

@@ -99,6 +99,9 @@ type Guarded<'a> = (&'a [GuardAtom], Tally);
 impl<'a> Counting<'a> {
     fn whole(&self, aside: bool) -> Tally {
         let mut tally = self.block(BlockId(0), aside);
+        if !aside {
+            tally.add(self.agent_checks());
+        }
         let budget = self.around.budget(self.plan).calls.filter(|_| !aside);
         let policy = self
             .plan
@@ -116,6 +119,16 @@ impl<'a> Counting<'a> {
             }
         }
         tally
+    }
+
+    /// What agents are asked at the end: each once, about one of its steps.
+    fn agent_checks(&self) -> Tally {
+        let mut tally = Tally::default();
+        let steps = self.plan.nodes().filter_map(Node::step);
+        for body in steps.filter_map(|step| step.agent_check()?.body()) {
+            tally.or(self.block(body, true));
+        }
+        tally.in_role(Role::Verify)
     }
 
     fn reply(&self) -> Flow {

@@ -5,8 +5,8 @@ use super::document::Break;
 use super::parts::{Part, present, print_parts, print_value_with};
 use super::printer::Printer;
 use super::statements::print_block;
-use super::steps::print_arm_body;
-use crate::syntax::ast::{ArmBody, Clause, ClauseKind, ErrorPattern, Expr, Name, Undo};
+use super::steps::{print_arm_body, print_ask};
+use crate::syntax::ast::{ArmBody, Clause, ClauseKind, ErrorPattern, Expr, Look, Name, Undo};
 use crate::syntax::print::{Style, print_value};
 
 /// A clause and the comments beside it.
@@ -155,7 +155,7 @@ fn print_recover<'a>(
 
 fn print_verify<'a>(out: &mut Printer<'a>, kind: &'a ClauseKind) {
     let ClauseKind::Verify {
-        call,
+        look,
         every,
         within,
         binding,
@@ -169,7 +169,14 @@ fn print_verify<'a>(out: &mut Printer<'a>, kind: &'a ClauseKind) {
     let every = every.as_ref().map(|every| Part::Expr("every ", every));
     let within = within.as_ref().map(|within| Part::Expr("within ", within));
     out.grouped(|out| {
-        print_value_with(out, call, &present([every, within]));
+        let polls = present([every, within]);
+        match look {
+            Look::Call(call) => print_value_with(out, call, &polls),
+            Look::Ask(ask) => {
+                let behind = print_ask(out, ask);
+                print_parts(out, behind, &polls);
+            }
+        }
         out.word(" as ");
         out.variable(&binding.text);
         out.word(" => ");

@@ -7,7 +7,7 @@ use super::printer::{Brackets, Printer};
 use super::statements::{print_block, print_head};
 use crate::source::Span;
 use crate::syntax::ast::{
-    Argument, Arm, ArmBody, Block, Expr, InputField, Name, Step, StepBody, TypeExpr, WaitFor,
+    Argument, Arm, ArmBody, Ask, Block, Expr, InputField, Name, Step, StepBody, TypeExpr, WaitFor,
 };
 use crate::syntax::print::{Style, print_arguments, print_pattern, print_type, print_value};
 
@@ -40,11 +40,7 @@ fn print_body<'a>(out: &mut Printer<'a>, body: &'a StepBody, from: u32) -> u32 {
             print_expr_not_beginning_with(out, call, &BODY_WORDS, false);
             call.span.end
         }
-        StepBody::Ask {
-            agent,
-            arguments,
-            returns,
-        } => print_ask(out, agent, arguments, returns),
+        StepBody::Ask(ask) => print_ask(out, ask),
         StepBody::Infer { arguments, returns } => print_infer(out, arguments, returns, from),
         StepBody::Do(block) => print_do_block(out, block),
         StepBody::Each {
@@ -98,12 +94,12 @@ fn print_do_block<'a>(out: &mut Printer<'a>, block: &'a Block) -> u32 {
     block.span.end
 }
 
-fn print_ask<'a>(
-    out: &mut Printer<'a>,
-    agent: &'a Name,
-    arguments: &'a [Argument],
-    returns: &'a TypeExpr,
-) -> u32 {
+pub(super) fn print_ask<'a>(out: &mut Printer<'a>, ask: &'a Ask) -> u32 {
+    let Ask {
+        agent,
+        arguments,
+        returns,
+    } = ask;
     out.word("ask ");
     out.name(agent);
     print_arguments(
@@ -218,12 +214,8 @@ pub(super) fn print_arm_body<'a>(out: &mut Printer<'a>, body: &'a ArmBody) {
             out.word("do ");
             print_block(out, block);
         }
-        ArmBody::Ask {
-            agent,
-            arguments,
-            returns,
-        } => {
-            print_ask(out, agent, arguments, returns);
+        ArmBody::Ask(ask) => {
+            print_ask(out, ask);
         }
         ArmBody::Infer {
             span,
@@ -299,7 +291,8 @@ fn arm_end(body: &ArmBody) -> u32 {
     match body {
         ArmBody::Expr(expr) => expr.span.end,
         ArmBody::Do(Block { span, .. }) => span.end,
-        ArmBody::Ask { returns, .. } | ArmBody::Infer { returns, .. } => returns.span.end,
+        ArmBody::Ask(ask) => ask.returns.span.end,
+        ArmBody::Infer { returns, .. } => returns.span.end,
         ArmBody::Fail { class, message } => message
             .as_ref()
             .map_or(class.span.end, |message| message.span.end),

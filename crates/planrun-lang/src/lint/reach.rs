@@ -233,7 +233,12 @@ impl Reach {
             if let Some(StepKind::Call(call)) = node.step().map(|step| &step.kind) {
                 self.target(plan, call, &around, seen);
             }
-            node.inner(&mut |inner| self.block(plan, inner, &around, seen));
+            let asks_agent = node.step().and_then(|step| step.agent_check()?.body());
+            node.inner(&mut |inner| {
+                // An agent that may not be asked at the end is not asked, and nothing fails.
+                let caught = caught || asks_agent == Some(inner);
+                self.block(plan, inner, &Around { caught, ..around }, seen);
+            });
         }
     }
 
@@ -245,7 +250,9 @@ impl Reach {
         seen: &mut HashSet<*const Plan>,
     ) {
         match &call.target {
-            Target::Tool(signature) if signature.kind == CallKind::Agent => {
+            Target::Tool(signature)
+                if matches!(signature.kind, CallKind::Agent | CallKind::LookingAgent) =>
+            {
                 self.agent(call, signature, around);
                 if self.lists.tools {
                     let tools = Thing::ToolsOf(signature.namespace.clone());

@@ -8,8 +8,8 @@ use serde_json::Value as Json;
 use super::{Origin, Trace, gives_free_text, is_free_text};
 use crate::sema::expr::Code;
 use crate::sema::{
-    BlockId, Call, Event, EventKind, Nesting, Node as Statement, NodeKind, Step, StepKind, TaskId,
-    Wait,
+    AgentCheck, BlockId, Call, Event, EventKind, Nesting, Node as Statement, NodeKind, Step,
+    StepKind, TaskId, Wait,
 };
 use crate::value::Value;
 
@@ -393,6 +393,12 @@ impl<'a> Trace<'_, 'a> {
         };
         if step.recover.iter().any(|arm| arm.body == frame) {
             self.source(Source::Error(owner.name.clone().unwrap_or_default()));
+        } else if step.agent_check().and_then(AgentCheck::body) == Some(frame) {
+            // What the step was given.
+            let arguments = step.call().into_iter().flat_map(|call| &call.arguments);
+            for (_, code) in arguments {
+                self.joined(true, |trace| trace.node(outer, &code.root, &[]));
+            }
         } else if step.asides().any(|aside| aside == frame) {
             self.step(outer, owner, step, wanted);
         }

@@ -455,7 +455,9 @@ impl<'s, 'a> Trace<'s, 'a> {
         }
         let source = match signature.kind {
             CallKind::Model => Some(Source::Model),
-            CallKind::Agent => Some(Source::Agent(signature.namespace.clone())),
+            CallKind::Agent | CallKind::LookingAgent => {
+                Some(Source::Agent(signature.namespace.clone()))
+            }
             CallKind::Tool | CallKind::Skill => None,
         };
         if let (Some(source), true) = (source, self.gathering.is_some()) {

@@ -57,6 +57,14 @@ impl Grant {
         let tools = self.tools.as_ref();
         tools.is_none_or(|tools| tools.iter().any(matches))
     }
+
+    /// Whether its list of agents has this one.
+    #[must_use]
+    pub fn may_ask(&self, agent: &str) -> bool {
+        let is_meant = |name: &String| name == agent || name == "*";
+        let agents = self.agents.as_ref();
+        agents.is_none_or(|agents| agents.iter().any(is_meant))
+    }
 }
 
 /// What may be reached: what every one of its grants allows, and nothing where there is none.

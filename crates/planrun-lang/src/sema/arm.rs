@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::agent_check::check_agent;
 use super::block::{check_failure, check_statements};
 use super::blocks::BlockKind;
 use super::body::{CheckedBody, value_type};
@@ -10,7 +11,7 @@ use super::call::{check_call_step, is_call};
 use super::checker::PlanChecker;
 use super::expr::Code;
 use super::finding::duplicate_name;
-use super::plan::{BlockId, Footprint, NodeKind, Recover, Step, StepKind};
+use super::plan::{BlockId, Clauses, Footprint, NodeKind, Recover, Step, StepKind};
 use super::scope::Place;
 use super::waiting::{check_ask, check_infer};
 use crate::diag::{Diagnostic, codes};
@@ -244,7 +245,7 @@ fn check_arm(
     let ty = match body {
         ast::ArmBody::Do(own) => value_type(yields, &own.statements, kind),
         ast::ArmBody::Fail { .. } => Type::Never,
-        ast::ArmBody::Expr(_) | ast::ArmBody::Ask { .. } | ast::ArmBody::Infer { .. } => {
+        ast::ArmBody::Expr(_) | ast::ArmBody::Ask(_) | ast::ArmBody::Infer { .. } => {
             Type::union(yields)
         }
     };
@@ -265,13 +266,9 @@ fn check_arm_body(checker: &mut PlanChecker<'_>, label: &str, body: &ast::ArmBod
             }
         }
         ast::ArmBody::Expr(expression) => check_arm_expression(checker, label, expression),
-        ast::ArmBody::Ask {
-            agent,
-            arguments,
-            returns,
-        } => {
-            let asked = check_ask(checker, agent.span, agent, arguments, returns);
-            push_arm_step(checker, label, agent.span.to(returns.span), asked);
+        ast::ArmBody::Ask(ask) => {
+            let asked = check_ask(checker, ask.agent.span, ask);
+            push_arm_step(checker, label, ask.span(), asked);
         }
         ast::ArmBody::Infer {
             span,
@@ -299,7 +296,16 @@ fn check_arm_expression(checker: &mut PlanChecker<'_>, label: &str, expression: 
 fn push_arm_step(checker: &mut PlanChecker<'_>, label: &str, span: Span, body: CheckedBody) {
     checker.blocks.note_does(&body.does);
     let slot = checker.names.slot();
-    let step = Step::bare(span, body.kind, body.ty.clone(), body.does);
+    let clauses = check_agent(checker, label, &body).map(|agent_check| {
+        Box::new(Clauses {
+            agent_check: Some(agent_check),
+            ..Clauses::default()
+        })
+    });
+    let step = Step {
+        clauses,
+        ..Step::bare(span, body.kind, body.ty.clone(), body.does)
+    };
     checker.blocks.push_node(
         span,
         Some((label.into(), slot)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::blocks::BlockKind;
 use super::body::CheckedBody;
-use super::call::check_call;
+use super::call::{check_call, check_call_step};
 use super::checker::PlanChecker;
 use super::expr::{Code, Expectation};
 use super::plan::{
@@ -13,6 +13,7 @@ use super::plan::{
     Until, Verify,
 };
 use super::scope::NameKind;
+use super::waiting::check_looking_ask;
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -165,7 +166,7 @@ pub(super) fn check_verify(
     body: &CheckedBody,
 ) -> Option<Verify> {
     let ast::ClauseKind::Verify {
-        call,
+        look,
         every,
         within,
         binding,
@@ -176,28 +177,28 @@ pub(super) fn check_verify(
         return None;
     };
     let id = checker.open_block(BlockKind::Do, None, &[]);
-    let found = check_call(checker, call);
-    if let Some((found, ..)) = &found {
-        require_reads(checker, found);
+    let found = match look {
+        ast::Look::Call(call) => check_call_step(checker, call),
+        ast::Look::Ask(ask) => check_looking_ask(checker, ask),
+    };
+    if let StepKind::Call(call) = &found.kind {
+        require_reads(checker, call);
     }
     let time = |checker: &mut PlanChecker<'_>, time: &Option<Box<ast::Expr>>| {
         time.as_ref()
             .map(|time| checker.duration(time, "a time of `verify`"))
     };
     let (every, within) = (time(checker, every), time(checker, within));
-    let ty = found
-        .as_ref()
-        .map_or(Type::Invalid, |(_, ty, _)| ty.clone());
-    let slot = checker.introduce_local(binding, ty);
+    let slot = checker.introduce_local(binding, found.ty.clone());
     let condition = checker.condition(check);
     let value = gives.as_ref().map(|gives| {
         let expectation = Expectation::of(&"`gives` stands for the step's value, which");
         checker.value_of(gives, &body.ty, expectation)
     });
     let span = clause.span;
-    if let Some((call, ty, _)) = found {
+    if let StepKind::Call(call) = &found.kind {
         let does = Footprint::of(call.effect, OrderClass::of(call.effect));
-        let step = Step::bare(call.span, StepKind::Call(call), ty, does);
+        let step = Step::bare(call.span, found.kind, found.ty, does);
         let mut clauses = Clauses::default();
         if every.is_some() || within.is_some() {
             clauses.within = Some(within.unwrap_or_else(|| duration(VERIFY_WITHIN, span)));
@@ -241,7 +242,12 @@ fn require_reads(checker: &mut PlanChecker<'_>, call: &Call) {
 }
 
 /// The one step of a block beside the flow of the plan.
-fn end_aside(checker: &mut PlanChecker<'_>, slot: Option<u32>, mut step: Step, clauses: Clauses) {
+pub(super) fn end_aside(
+    checker: &mut PlanChecker<'_>,
+    slot: Option<u32>,
+    mut step: Step,
+    clauses: Clauses,
+) {
     step.clauses = (!clauses.is_empty()).then(|| Box::new(clauses));
     let node = checker.blocks.push(step.span, NodeKind::Step(step));
     let slot = slot.unwrap_or_else(|| checker.names.slot());

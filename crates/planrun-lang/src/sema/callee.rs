@@ -354,9 +354,6 @@ fn plan_callee<'w>(
         namespace: written.namespace.map(|(namespace, _)| namespace),
         name: &plan.name,
     };
-    if let Some((_, what)) = plan.not_yet.first() {
-        checker.not_yet.push((written.span, what));
-    }
     Callee {
         parameters: parameters_of(plan).into(),
         extra_arguments: false,

@@ -38,11 +38,12 @@ pub(super) struct PlanChecker<'a> {
     pub names: Names,
     /// What the plan says it may reach.
     pub allow: Option<Grant>,
+    /// `policy { verify: agents }`, at its place.
+    pub agents_verify: Option<Span>,
     pub blocks: Blocks,
     pub tasks: Vec<Task>,
     pub contexts: Contexts,
     pub plans: Vec<Arc<Plan>>,
-    pub not_yet: Vec<(Span, &'static str)>,
     /// The declared type of the reply.
     pub declared: Option<Type>,
     pub replies: Vec<Type>,
@@ -122,7 +123,6 @@ impl<'a> PlanChecker<'a> {
         SettingsReader {
             source: Some(self.shared.source),
             diagnostics: self.diagnostics,
-            not_yet: &mut self.not_yet,
         }
     }
 

@@ -290,7 +290,7 @@ impl Subject {
                 },
                 _ => Self::Damaged,
             },
-            ast::StepBody::Ask { .. } | ast::StepBody::Infer { .. } => Self::Model,
+            ast::StepBody::Ask(_) | ast::StepBody::Infer { .. } => Self::Model,
             ast::StepBody::Do(_) | ast::StepBody::Each { .. } | ast::StepBody::Repeat { .. } => {
                 Self::Block
             }

@@ -1,5 +1,6 @@
 //! Names, scopes, types and effects: from a tree to a checked plan.
 
+mod agent_check;
 mod annotation;
 mod arm;
 mod aside;
@@ -44,11 +45,11 @@ pub use backoff::{Backoff, MAX_SENDS};
 pub use declaration::{Declaration, declaration, plan_of_call, spelled_name};
 pub use file::{CheckedFile, Files, check_without_rules, declared_tools};
 pub use plan::{
-    After, Block, BlockId, Budget, Call, Clauses, Confirm, Each, Event, EventKind, Failing,
-    Footprint, GuardAtom, Input, InputField, Jitter, Listener, Nesting, Node, NodeId, NodeKind,
-    OnFailure, OrderClass, Parallel, PassedOn, Plan, PlanParameter, PlanTest, Policy, Recover,
-    Repeat, Retry, Set, Status, Step, StepKind, Target, Task, TaskId, TaskTest, Touch, Undo, Until,
-    Verify, Wait,
+    After, AgentCheck, Block, BlockId, Budget, Call, Clauses, Confirm, Each, Event, EventKind,
+    Failing, Footprint, GuardAtom, Input, InputField, Jitter, Listener, Nesting, Node, NodeId,
+    NodeKind, OnFailure, OrderClass, Parallel, PassedOn, Plan, PlanParameter, PlanTest, Policy,
+    Recover, Repeat, Retry, Set, Status, Step, StepKind, Target, Task, TaskId, TaskTest, Touch,
+    Undo, Until, Verify, Wait,
 };
 pub use remedy::tidy_removals;
 pub use scope::{Atom, Binding, Definition, Lookup, NameKind, Place, Scope};

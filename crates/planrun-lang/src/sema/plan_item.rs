@@ -138,11 +138,11 @@ fn check_plan(item: &ast::Item, plan: &ast::Plan, around: Around<'_>, found: &mu
             used: &mut found.called,
             names: Names::new(shared.namespaces.keys().cloned(), names.clone()),
             allow: None,
+            agents_verify: None,
             blocks: Blocks::default(),
             tasks: Vec::new(),
             contexts,
             plans: Vec::new(),
-            not_yet: Vec::new(),
             declared,
             replies: Vec::new(),
             read: HashSet::default(),
@@ -166,6 +166,7 @@ fn check_plan_of_item(checker: &mut PlanChecker<'_>, item: &ast::Item, plan: &as
     let mut parameters = check_parameters(checker, &plan.parameters);
     let (policy, allow) = check_head(checker, &plan.body);
     checker.allow = allow;
+    checker.agents_verify = policy.agents_verify;
     check_statements(checker, &plan.body.statements);
     let does = checker
         .close_block()
@@ -200,7 +201,6 @@ fn check_plan_of_item(checker: &mut PlanChecker<'_>, item: &ast::Item, plan: &as
         tasks: std::mem::take(&mut checker.tasks),
         does,
         plans: std::mem::take(&mut checker.plans),
-        not_yet: std::mem::take(&mut checker.not_yet),
     }
 }
 

@@ -19,18 +19,20 @@ impl Policy {
     pub fn from_project(
         settings: &serde_json::Map<String, serde_json::Value>,
     ) -> Result<Self, String> {
-        let (mut diagnostics, mut not_yet) = (Vec::new(), Vec::new());
+        let mut diagnostics = Vec::new();
         let settings = written(&serde_json::Value::Object(settings.clone()));
         let policy = SettingsReader {
             source: None,
             diagnostics: &mut diagnostics,
-            not_yet: &mut not_yet,
         }
         .policy(&settings);
-        match (diagnostics.first(), not_yet.first()) {
-            (Some(found), _) => Err(found.message.clone()),
-            (None, Some((_, what))) => Err(format!("{what} cannot be set in this version")),
-            (None, None) => Ok(policy),
+        match diagnostics.first() {
+            Some(found) => Err(found.message.clone()),
+            None if policy.agents_verify.is_some() => Err(
+                "`verify: agents` stands in the `policy` of a plan, because what its agents can look at is part of its check"
+                    .to_owned(),
+            ),
+            None => Ok(policy),
         }
     }
 }
@@ -40,7 +42,6 @@ pub(super) struct SettingsReader<'a> {
     /// The text of the plan; a project's settings have none.
     pub source: Option<&'a SourceFile>,
     pub diagnostics: &'a mut Vec<Diagnostic>,
-    pub not_yet: &'a mut Vec<(Span, &'static str)>,
 }
 
 impl SettingsReader<'_> {
@@ -62,8 +63,7 @@ impl SettingsReader<'_> {
                 }
                 "budget" => policy.budget = self.budget(value),
                 "verify" => {
-                    self.word(value, setting);
-                    self.not_yet.push((value.span, "`verify` by agents"));
+                    policy.agents_verify = self.word(value, setting).map(|_| value.span);
                 }
                 "max_steps" => policy.max_steps = self.count(value, setting),
                 "max_firings" => policy.max_firings = self.count(value, setting),
@@ -403,14 +403,13 @@ mod tests {
             .into()
     }
 
-    /// What reading one setting alone comes to: all of it as text, and how much of it cannot be set yet.
-    fn read(group: &Settings, setting: &str, value: &Value) -> (String, usize, Vec<String>) {
-        let (mut diagnostics, mut not_yet) = (Vec::new(), Vec::new());
+    /// What reading one setting alone comes to: all of it as text, and what is wrong with it.
+    fn read(group: &Settings, setting: &str, value: &Value) -> (String, Vec<String>) {
+        let mut diagnostics = Vec::new();
         let settings = written(&json!({ setting: value }));
         let mut reader = SettingsReader {
             source: None,
             diagnostics: &mut diagnostics,
-            not_yet: &mut not_yet,
         };
         let read = match group.name {
             "policy" => format!("{:?}", reader.policy(&settings)),
@@ -419,7 +418,7 @@ mod tests {
             _ => format!("{:?}", reader.allow(&settings)),
         };
         let found = diagnostics.into_iter().map(|found| found.message);
-        (read, not_yet.len(), found.collect())
+        (read, found.collect())
     }
 
     #[test]
@@ -427,10 +426,14 @@ mod tests {
         for group in [&POLICY, &RETRY, &BUDGET, &ALLOW] {
             let (nothing, ..) = read(group, "unknown", &Value::Null);
             for setting in group.all {
-                let (held, not_yet, found) = read(group, setting.name, &example(setting));
+                let (held, found) = read(group, setting.name, &example(setting));
                 assert_eq!(found, [""; 0], "{} {}", group.name, setting.name);
-                let has_effect = held != nothing || not_yet > 0;
-                assert!(has_effect, "{} {} is not read", group.name, setting.name);
+                assert!(
+                    held != nothing,
+                    "{} {} is not read",
+                    group.name,
+                    setting.name
+                );
                 let (.., found) = read(group, setting.name, &json!(-1));
                 assert_eq!(found.len(), 1, "{} {}", group.name, setting.name);
             }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::agent_check::check_agent;
 use super::arm::{check_match, check_race, check_recover_arms};
 use super::aside::{check_undo_call, close_undo, open_undo, push_undo_step, refuse_in_undo};
 use super::block::check_statements;
@@ -38,7 +39,10 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
     let recover = check_recover_arms(checker, step, &body.ty);
     let slot = checker.introduce(&step.name, NameKind::Step, body.ty.clone());
     note_call(checker, step, &body);
-    let clauses = check_clauses(checker, step, &body);
+    let mut clauses = check_clauses(checker, step, &body);
+    if clauses.verify.is_none() {
+        clauses.agent_check = check_agent(checker, &step.name.text, &body);
+    }
     let mut types = vec![body.ty];
     let mut arms = Vec::with_capacity(recover.len());
     // What an arm does counts for the order of the step, and for what its block does.
@@ -159,11 +163,7 @@ fn check_step_body(checker: &mut PlanChecker<'_>, step: &ast::Step) -> CheckedBo
         } => check_repeat(checker, state, initial, max.as_deref(), body),
         ast::StepBody::Race(branches) => check_race(checker, step.name.span, branches),
         ast::StepBody::Match { subject, arms } => check_match(checker, subject, arms),
-        ast::StepBody::Ask {
-            agent,
-            arguments,
-            returns,
-        } => check_ask(checker, step.name.span, agent, arguments, returns),
+        ast::StepBody::Ask(ask) => check_ask(checker, step.name.span, ask),
         ast::StepBody::Infer { arguments, returns } => {
             check_infer(checker, step.name.span, arguments, returns)
         }

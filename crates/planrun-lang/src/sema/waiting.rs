@@ -15,29 +15,44 @@ use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{
-    CallKind, Contract, Effect, Field, Parameter, Rest, Signature, Type, to_schema,
+    ANY_SKILL, CallKind, Contract, Effect, Field, Parameter, Rest, Signature, Type, to_schema,
 };
 
 /// The namespace of the tool that `infer` calls.
 const MODEL: &str = "model";
 
 /// `ask agent(…) -> T`: what it may do is what the tools of the agent do, as far as the plan allows them.
-pub(super) fn check_ask(
+pub(super) fn check_ask(checker: &mut PlanChecker<'_>, span: Span, ask: &ast::Ask) -> CheckedBody {
+    let known = find_agent(checker, &ask.agent);
+    let effect = known.map_or(Effect::Effect, |agent| effect_of(checker, agent));
+    check_asked(checker, span, ask, known, (CallKind::Agent, effect))
+}
+
+/// `verify ask agent(…) -> T`: the agent has those of its tools that change nothing.
+pub(super) fn check_looking_ask(checker: &mut PlanChecker<'_>, ask: &ast::Ask) -> CheckedBody {
+    let known = find_agent(checker, &ask.agent);
+    if let Some(Err(reason)) = known.map(|agent| can_look(checker, agent)) {
+        let found = Diagnostic::new(&codes::effects::VERIFY_NOT_READ, ask.agent.span, reason.0);
+        checker.report(found.help(reason.1));
+    }
+    let called = (CallKind::LookingAgent, Effect::Read);
+    check_asked(checker, ask.span(), ask, known, called)
+}
+
+fn check_asked(
     checker: &mut PlanChecker<'_>,
     span: Span,
-    agent: &ast::Name,
-    arguments: &[ast::Argument],
-    returns: &ast::TypeExpr,
+    ask: &ast::Ask,
+    known: Option<&str>,
+    (kind, effect): (CallKind, Effect),
 ) -> CheckedBody {
-    let known = find_agent(checker, agent);
-    let effect = known.map_or(Effect::Effect, |agent| effect_of(checker, agent));
-    let namespace = known.unwrap_or(&agent.text).into();
+    let namespace = known.unwrap_or(&ask.agent.text).into();
     let called = Signature {
-        kind: CallKind::Agent,
         effect,
+        kind,
         ..Signature::unknown(namespace, "ask".into())
     };
-    let body = check_prompted(checker, span, called, arguments, returns);
+    let body = check_prompted(checker, span, called, &ask.arguments, &ask.returns);
     if known.is_some() {
         body
     } else {
@@ -70,6 +85,44 @@ fn effect_of(checker: &PlanChecker<'_>, agent: &str) -> Effect {
     classes.max().unwrap_or_default()
 }
 
+/// Whether an agent can look without changing anything; else why not, and what to do about it.
+pub(super) fn can_look(
+    checker: &PlanChecker<'_>,
+    agent: &str,
+) -> Result<(), (String, &'static str)> {
+    let tools = checker.shared.tools;
+    let looks = |name: &str| {
+        let signature = tools.find(agent, name);
+        checker.may_call(agent, name)
+            && signature.is_some_and(|signature| signature.effect.is_read_only())
+    };
+    let mut found = tools
+        .names(agent)
+        .filter_map(|name| tools.find(agent, name));
+    if found.any(|signature| signature.kind == CallKind::Skill) {
+        if looks(ANY_SKILL) {
+            return Ok(());
+        }
+        let message = format!(
+            "`{agent}` decides by itself what it does, and `{agent}.{ANY_SKILL}`, by which it is asked, is no `read` that \
+             this plan may call"
+        );
+        return Err((
+            message,
+            "where asking it changes nothing, say so in planrun.yaml: `classes: { send: read }`",
+        ));
+    }
+    if tools.names(agent).any(looks) {
+        return Ok(());
+    }
+    let message =
+        format!("`{agent}` has no tool of class `read` that this plan may call, so it cannot look");
+    Err((
+        message,
+        "call a tool of class `read`, or ask an agent that has one",
+    ))
+}
+
 /// A call of a model or an agent: its parameters are the words that it knows, and its result is what is wanted of it.
 fn check_prompted(
     checker: &mut PlanChecker<'_>,
@@ -80,13 +133,37 @@ fn check_prompted(
 ) -> CheckedBody {
     let parameters = match called.kind {
         CallKind::Model => &[PROMPT, MODEL_NAME, WITH][..],
-        CallKind::Tool | CallKind::Skill | CallKind::Agent => &[PROMPT, WITH],
+        CallKind::Tool | CallKind::Skill | CallKind::Agent | CallKind::LookingAgent => {
+            &[PROMPT, WITH]
+        }
     };
     let arguments = check_prompt(checker, span, &called.written(), parameters, written);
     let returns = checker.types.resolve(returns, checker.diagnostics);
     let Some(arguments) = arguments else {
         return CheckedBody::damaged(returns);
     };
+    prompted(span, called, parameters, arguments, returns)
+}
+
+/// What `verify: agents` asks: with a prompt, and with data in this place.
+pub(super) fn looking_ask(agent: Arc<str>, prompt: Code, data: Code, returns: Type) -> CheckedBody {
+    let called = Signature {
+        kind: CallKind::LookingAgent,
+        effect: Effect::Read,
+        ..Signature::unknown(agent, "ask".into())
+    };
+    let span = prompt.span;
+    let arguments = vec![(PROMPT.0.into(), prompt), (WITH.0.into(), data)];
+    prompted(span, called, &[PROMPT, WITH], arguments, returns)
+}
+
+fn prompted(
+    span: Span,
+    called: Signature,
+    parameters: &[(&str, Type, bool)],
+    arguments: Vec<(Arc<str>, Code)>,
+    returns: Type,
+) -> CheckedBody {
     let (effect, order) = (called.effect, OrderClass::of(called.effect));
     let signature = Signature {
         parameters: parameters.iter().map(parameter).collect(),

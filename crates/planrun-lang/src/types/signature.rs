@@ -69,6 +69,9 @@ pub struct Signature {
     pub output_schema: Option<Arc<Contract>>,
 }
 
+/// The tool of an agent that takes a message which selects no skill. It is what an agent as a whole is asked by.
+pub const ANY_SKILL: &str = "send";
+
 /// Who answers a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CallKind {
@@ -78,6 +81,8 @@ pub enum CallKind {
     Skill,
     /// An agent as a whole, by `ask`: it chooses among its own tools.
     Agent,
+    /// An agent that looks whether something has happened: it chooses among those of its tools that change nothing.
+    LookingAgent,
     /// A model, by `infer`.
     Model,
 }
@@ -87,7 +92,7 @@ impl CallKind {
     #[must_use]
     pub const fn is_agent(self) -> bool {
         match self {
-            Self::Skill | Self::Agent => true,
+            Self::Skill | Self::Agent | Self::LookingAgent => true,
             Self::Tool | Self::Model => false,
         }
     }
@@ -97,7 +102,7 @@ impl CallKind {
     pub const fn word(self) -> Option<&'static str> {
         match self {
             Self::Tool | Self::Skill => None,
-            Self::Agent => Some("ask"),
+            Self::Agent | Self::LookingAgent => Some("ask"),
             Self::Model => Some("infer"),
         }
     }
@@ -169,7 +174,7 @@ impl Signature {
     pub fn written(&self) -> String {
         match self.kind {
             CallKind::Tool | CallKind::Skill => self.path(),
-            CallKind::Agent => format!("ask {}", self.namespace),
+            CallKind::Agent | CallKind::LookingAgent => format!("ask {}", self.namespace),
             CallKind::Model => "infer".to_owned(),
         }
     }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use planrun_lang::call::{Answer, CallOutcome};
-use planrun_lang::types::{Contract, Signature, decode};
+use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{CallKind, Contract, ErrorClass, Signature, Validation, decode};
 use planrun_lang::value::Value;
 use planrun_tools::contract::arguments_type;
 use planrun_tools::host::random_hex;
@@ -67,6 +68,7 @@ impl Transport for Ask {
                 tools: &tools,
                 request: &request,
                 calls: 0,
+                has_looked: false,
             };
             let cancel = request.cancel.clone();
             let ended = cancel.run_until_cancelled(agent.answer()).await;
@@ -106,6 +108,8 @@ struct Agent<'a> {
     tools: &'a BTreeMap<String, Tool>,
     request: &'a Request,
     calls: usize,
+    /// Whether a tool has answered.
+    has_looked: bool,
 }
 
 impl Agent<'_> {
@@ -114,6 +118,7 @@ impl Agent<'_> {
         for _ in 0..MAX_ROUNDS {
             let turn = self.exchange.turn().await?;
             if turn.calls.is_empty() {
+                self.knows_what_it_says()?;
                 let why = match self.exchange.wanted.read(&turn.text) {
                     Ok(answer) => return Ok(answer),
                     Err(why) => why,
@@ -138,6 +143,16 @@ impl Agent<'_> {
         }
         let why = format!("it has not come to an answer in {MAX_ROUNDS} rounds");
         Err(self.exchange.gives_up(&why))
+    }
+
+    /// Who is asked to look has to: what it says without that is no answer.
+    fn knows_what_it_says(&self) -> Result<(), CallError> {
+        if self.has_looked || self.request.signature.kind != CallKind::LookingAgent {
+            return Ok(());
+        }
+        let message = "it answered without having looked: none of its tools has told it anything";
+        let class = ErrorClass::Validation(Validation::Result);
+        Err(CallError::new(class, message, Sent::No))
     }
 
     /// The calls of a turn with their arguments, several of one call taken apart.
@@ -190,7 +205,12 @@ impl Agent<'_> {
             handle: None,
             cancel: self.request.cancel.clone(),
         };
-        match tool.transport.call(request).outcome().await {
+        let outcome = tool.transport.call(request).outcome().await;
+        self.has_looked |= match &outcome {
+            Ok(_) => true,
+            Err(error) => error.sent == Sent::Answered,
+        };
+        match outcome {
             Ok(answer) => Ok(shortened(answer)),
             Err(error) => Err(error.to_string()),
         }

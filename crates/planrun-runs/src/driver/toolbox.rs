@@ -166,8 +166,12 @@ impl Toolbox {
                 .tool(namespace, &signature.name)
                 .map(|tool| tool.transport.clone()),
             CallKind::Model => catalog.model(),
-            CallKind::Agent => catalog.agent(namespace, |tool| {
+            CallKind::Agent | CallKind::LookingAgent => catalog.agent(namespace, |tool| {
                 may_call(&scope.permissions, &tool.signature).ok()?;
+                let only_looks = signature.kind == CallKind::LookingAgent;
+                if only_looks && !tool.signature.effect.is_read_only() {
+                    return None;
+                }
                 Some(Tool {
                     signature: tool.signature.clone(),
                     transport: held(tool.transport.clone(), Origin::Project),

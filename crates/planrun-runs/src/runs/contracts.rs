@@ -32,7 +32,7 @@ impl CheckedPlan {
 
     /// Whether there is a model for each prompt, as far as the project itself tells.
     fn prompts_have_answers(&self, tools: &Catalog) -> Result<(), Error> {
-        let mut found = Vec::new();
+        let (mut found, mut told) = (Vec::new(), BTreeSet::new());
         for plan in self.plan.with_called() {
             let is_here = plan.source.name() == self.source.name();
             for call in plan.steps().filter_map(Step::call) {
@@ -50,7 +50,10 @@ impl CheckedPlan {
                     let span = if is_here { call.span } else { self.plan.span };
                     let message = format!("`{}` has no answer: {why}", signature.written());
                     let code = &codes::contracts::UNIMPLEMENTED_TOOL;
-                    found.push(Diagnostic::new(code, span, message));
+                    // An agent is asked about one of several steps; that it cannot be is told once.
+                    if told.insert((span, message.clone())) {
+                        found.push(Diagnostic::new(code, span, message));
+                    }
                 }
             }
         }

@@ -29,9 +29,6 @@ pub enum Error {
     /// The plan is right, and a run of it could not be done as a whole. The report holds what no check has reported yet.
     #[error("the plan could not be done as a whole")]
     Obstacles(Box<FileReport>),
-    /// The plan is right, and this version cannot run it.
-    #[error("the plan cannot run in this version")]
-    NotYet(Box<FileReport>),
     /// The file has no plan of the name that was asked for; without a name it has none at all, or several.
     #[error("{}", plan_choice(wanted.as_deref(), plans))]
     PlanChoice {
@@ -113,7 +110,7 @@ impl Error {
             Self::Invalid(_) | Self::MissingInputs { .. } | Self::Answer { .. } => {
                 ErrorKind::Invalid
             }
-            Self::Findings(_) | Self::Obstacles(_) | Self::NotYet(_) => ErrorKind::Findings,
+            Self::Findings(_) | Self::Obstacles(_) => ErrorKind::Findings,
             Self::PlanChoice { .. } | Self::UnknownStep { .. } | Self::NothingAsked { .. } => {
                 ErrorKind::NotFound
             }

@@ -13,14 +13,13 @@ impl Planrun {
     /// nothing is written. What depends on results of calls is reported as not known yet, and so is whether it would happen.
     ///
     /// # Errors
-    /// [`Error::NotYet`]; [`Error::UnknownStep`] where the plan has no step of that name.
+    /// [`Error::UnknownStep`] where the plan has no step of that name.
     pub fn forecast(
         &self,
         plan: &CheckedPlan,
         inputs: &Inputs,
         until: Option<&str>,
     ) -> Result<Forecast, Error> {
-        plan.ready(false)?;
         let program = Program::new(plan.plan.clone());
         let until = until.map(|step| until_step(&program, step)).transpose()?;
         let workspace = &plan.workspace;

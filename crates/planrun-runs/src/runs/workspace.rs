@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_lang::diag::render::FileReport;
-use planrun_lang::diag::{Diagnostic, Severities, Severity, codes};
+use planrun_lang::diag::{Diagnostic, Severities, Severity};
 use planrun_lang::lint;
 use planrun_lang::permission::{Grant, Permissions};
 use planrun_lang::sema::{Budget, CheckedFile, Files, Plan, Policy, Tools};
@@ -467,16 +467,9 @@ impl CheckedPlan {
     /// Refuses a plan that could not be done as a whole, were it started now.
     ///
     /// # Errors
-    /// [`Error::NotYet`], [`Error::Obstacles`].
-    pub fn ready(&self, as_a_whole: bool) -> Result<(), Error> {
-        if let Some(refused) = self.not_yet() {
-            return Err(Error::NotYet(Box::new(refused)));
-        }
-        if as_a_whole {
-            self.unobstructed(&[])
-        } else {
-            Ok(())
-        }
+    /// [`Error::Obstacles`].
+    pub fn ready(&self) -> Result<(), Error> {
+        self.unobstructed(&[])
     }
 
     /// Refuses a plan that something outside of these places keeps from being done as a whole.
@@ -498,23 +491,6 @@ impl CheckedPlan {
             self.source.clone(),
             new.collect(),
         ))))
-    }
-
-    /// Findings for what the checker accepts and the engine cannot execute.
-    #[must_use]
-    pub fn not_yet(&self) -> Option<FileReport> {
-        let found = self.plan.not_yet.iter().map(|(span, what)| {
-            Diagnostic::new(
-                &codes::contracts::NOT_YET,
-                *span,
-                format!("{what} cannot run in this version"),
-            )
-            .help(
-                "the plan is right, and nothing of it has been started; `planrun check` accepts it",
-            )
-        });
-        let found = found.collect::<Vec<_>>();
-        (!found.is_empty()).then(|| FileReport::new(self.source.clone(), found))
     }
 }
 

@@ -37,9 +37,7 @@ impl From<Error> for Reply {
     fn from(error: Error) -> Self {
         Self::Failed(match error {
             Error::Findings(reports) => crate::report::findings(&reports),
-            Error::Obstacles(report) | Error::NotYet(report) => {
-                crate::report::findings(std::slice::from_ref(&*report))
-            }
+            Error::Obstacles(report) => crate::report::findings(std::slice::from_ref(&*report)),
             Error::RepeatsEffects { run, steps } => format!(
                 "Nothing was called. Steps above those that you have changed read something else now, so effects of {run} \
                  would be done again: {}. Keep these steps as they were.",

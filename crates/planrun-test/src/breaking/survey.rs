@@ -216,6 +216,12 @@ impl Surveyor {
             survey.join(self.aside(plan, verify.body, path));
             survey.fails(ErrorClass::Validation(Validation::Verify), verify.span);
         }
+        if let Some(check) = step.agent_check() {
+            if let Some(body) = check.body() {
+                survey.join(self.aside(plan, body, path));
+            }
+            survey.fails(ErrorClass::Validation(Validation::Verify), check.span);
+        }
         survey
             .errors
             .retain(|_, (class, _)| !step.recover.iter().any(|arm: &Recover| arm.catches(class)));

@@ -251,12 +251,6 @@ impl Suite {
 
     /// Why a case cannot be played.
     fn refused(&self, case: &Case) -> Option<Diagnostic> {
-        let plan = &case.test.plan;
-        if let Some((span, what)) = plan.not_yet.first() {
-            let name = &plan.name;
-            let message = format!("`{name}` cannot run in this version: it uses {what}");
-            return Some(Diagnostic::new(&codes::contracts::NOT_YET, *span, message));
-        }
         let broken = self.recordings.of(case)?.as_ref().err()?;
         let finding = Diagnostic::new(&codes::tests::RECORDING, case.test.span, broken.to_string());
         Some(finding.help(broken.remedy.clone()))

@@ -142,10 +142,8 @@ fn warn_of_later(node: &Node, found: &mut Vec<Diagnostic>) {
         .filter(|entry| LATER.contains(&entry.name.as_str()))
     {
         let message = format!("`{}` in planrun.yaml is not supported yet", entry.name);
-        let mut finding = Diagnostic::new(&NOT_YET, entry.span, message)
-            .help("nothing reads it; take it out for now");
-        finding.severity = Severity::Warning;
-        found.push(finding);
+        let finding = Diagnostic::new(&NOT_YET, entry.span, message);
+        found.push(finding.help("nothing reads it; take it out for now"));
     }
 }
 

@@ -1,12 +1,13 @@
 //! Compensation at the end of a plan: effects are verified where it has completed, and undone where it has failed.
 
+mod agents;
 pub(super) mod undo;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::{BlockId, Call, OnFailure, Step, StepKind, Target};
+use planrun_lang::sema::{AgentCheck, BlockId, Call, OnFailure, Step, StepKind, Target};
 use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
 
@@ -29,7 +30,7 @@ pub(in crate::run) struct Compensation {
     touched: BTreeSet<NodeRef>,
     /// Those that have settled, in that order.
     happened: Vec<NodeRef>,
-    /// What was found out of steps with a `verify`.
+    /// What was found out of steps that were verified.
     checks: BTreeMap<NodeRef, Check>,
     /// Steps that are undone and of which somebody is asked what they gave, with the states that they are in.
     pub asked: BTreeMap<NodeRef, StepState>,
@@ -47,20 +48,30 @@ impl Compensation {
     }
 }
 
-/// What a `verify` has found.
+/// What was found out of a step.
 #[derive(Clone, Debug)]
 pub(in crate::run) enum Check {
     Holds,
     Fails(Arc<StepError>),
-    /// Nobody could look.
+    /// Nobody could look, as the plan says that somebody has to.
     Inconclusive(Arc<StepError>),
+    /// Its agent could not tell, which is no failure.
+    Untold(Arc<StepError>),
 }
 
 impl Check {
-    /// Why the effect does not count as being there.
+    /// Why it is not known that the effect is there.
     fn error(&self) -> Option<&Arc<StepError>> {
         match self {
             Self::Holds => None,
+            Self::Fails(error) | Self::Inconclusive(error) | Self::Untold(error) => Some(error),
+        }
+    }
+
+    /// Why the run fails.
+    fn failure(&self) -> Option<&Arc<StepError>> {
+        match self {
+            Self::Holds | Self::Untold(_) => None,
             Self::Fails(error) | Self::Inconclusive(error) => Some(error),
         }
     }
@@ -69,7 +80,7 @@ impl Check {
         match self {
             Self::Holds => CheckStatus::Verified,
             Self::Fails(_) => CheckStatus::Failed,
-            Self::Inconclusive(_) => CheckStatus::Inconclusive,
+            Self::Inconclusive(_) | Self::Untold(_) => CheckStatus::Inconclusive,
         }
     }
 }
@@ -125,6 +136,24 @@ impl Compensation {
         }
     }
 
+    /// Verifies every step that says how, and has each agent asked about the first of its others; gives the number of looks.
+    fn verify_all(&mut self, ctx: &mut Context) -> usize {
+        let mut found = steps_to_verify(ctx);
+        for (at, asks) in agents::steps_to_ask_about(ctx) {
+            match asks {
+                Ok(()) => found.push(at),
+                Err(error) => {
+                    self.checks.insert(at, Check::Untold(error));
+                }
+            }
+        }
+        found.retain(|at| !self.checks.contains_key(at));
+        for at in &found {
+            ctx.then(Inquiry::OpenVerify(*at));
+        }
+        found.len()
+    }
+
     fn first_stage(&mut self, ctx: &mut Context, frame: FrameId) -> Stage {
         if self.undoes(ctx, frame) {
             return Stage::Undoing {
@@ -133,7 +162,7 @@ impl Compensation {
             };
         }
         if ctx.tree[frame].owner.is_none() && ctx.tree[frame].ending.is_none() {
-            return Stage::Verifying(verify_all(ctx, &self.checks));
+            return Stage::Verifying(self.verify_all(ctx));
         }
         Stage::Over
     }
@@ -163,7 +192,7 @@ impl Compensation {
         match self.stages.get_mut(&body) {
             Some(Stage::Verifying(open)) => {
                 *open = open.saturating_sub(1);
-                let check = check(ctx, at, outcome);
+                let check = check(ctx, at, frame, outcome);
                 self.checks.insert(at, check);
             }
             Some(Stage::Undoing { .. }) if role == Role::Verify => {
@@ -216,7 +245,7 @@ impl Compensation {
 
     /// The steps that are not as they should be, as far as was verified.
     fn not_verified(&self) -> Vec<NodeRef> {
-        let fails = |(at, check): (&NodeRef, &Check)| check.error().map(|_| *at);
+        let fails = |(at, check): (&NodeRef, &Check)| check.failure().map(|_| *at);
         self.checks.iter().filter_map(fails).collect()
     }
 
@@ -326,7 +355,7 @@ impl Compensation {
         let failed = self
             .checks
             .values()
-            .find_map(|check| check.error().cloned());
+            .find_map(|check| check.failure().cloned());
         if let Some(error) = failed {
             ctx.tree[0].first_failure.get_or_insert(error);
         }
@@ -336,13 +365,20 @@ impl Compensation {
 /// Opens what verifies a step.
 pub(in crate::run) fn open_verify(ctx: &mut Context, at: NodeRef) {
     let program = ctx.tree.program(at.0);
-    if let Some(verify) = ctx.tree.step(&program, at).and_then(Step::verify) {
+    let Some(step) = ctx.tree.step(&program, at) else {
+        return;
+    };
+    if let Some(verify) = step.verify() {
+        ctx.reached(at, Reached::Verified);
         open_aside(ctx, &program, at, verify.body, Role::Verify, Value::Null);
+    } else if let Some(body) = step.agent_check().and_then(AgentCheck::body) {
+        let told = agents::told(ctx, at, step);
+        open_aside(ctx, &program, at, body, Role::Verify, told);
     }
 }
 
-/// Verifies every step that says how; gives their number.
-fn verify_all(ctx: &mut Context, checks: &BTreeMap<NodeRef, Check>) -> usize {
+/// The completed steps that say how to verify them.
+fn steps_to_verify(ctx: &Context) -> Vec<NodeRef> {
     let mut found = Vec::new();
     for frame in (0..ctx.tree.frames.len()).filter(|frame| !ctx.tree[*frame].aside) {
         let program = ctx.tree.program(frame);
@@ -359,14 +395,21 @@ fn verify_all(ctx: &mut Context, checks: &BTreeMap<NodeRef, Check>) -> usize {
             .filter(|(node, content)| verifies(content) && completed(*node));
         found.extend(own.map(|(node, _)| (frame, u32::try_from(node).unwrap_or(u32::MAX))));
     }
-    found.retain(|at| !checks.contains_key(at));
-    for at in &found {
-        ctx.then(Inquiry::OpenVerify(*at));
-    }
-    found.len()
+    found
 }
 
-fn check(ctx: &Context, at: NodeRef, outcome: Result<(), Ending>) -> Check {
+/// What the end of a look means.
+fn check(ctx: &mut Context, at: NodeRef, frame: FrameId, outcome: Result<(), Ending>) -> Check {
+    let program = ctx.tree.program(at.0);
+    let asked = ctx.tree.step(&program, at).and_then(Step::agent_check);
+    if let Some(asked) = asked {
+        let answer = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
+        return agents::check(
+            &asked.agent,
+            &ctx.tree.own_path(at),
+            outcome.map(|()| answer),
+        );
+    }
     let path = ctx.tree.own_path(at);
     let broken = |message: String, cause| {
         let error = StepError::new(ErrorClass::Validation(Validation::Verify), message, &path);
@@ -451,14 +494,6 @@ pub(in crate::run) fn open_aside(
         0 => format!("{own}.{word}"),
         number => format!("{own}.{word}[{number}]"),
     };
-    ctx.reached(
-        at,
-        if role == Role::Undo {
-            Reached::Undone
-        } else {
-            Reached::Verified
-        },
-    );
     let owner = Owner::of(at, role);
     let frame = ctx.tree.open_frame(
         ctx.tree[at.0].scope,
@@ -475,15 +510,13 @@ pub(in crate::run) fn open_aside(
 
 /// Whether a plan, or one that it calls, says how to verify effects or undo them.
 fn matters(program: &Program) -> bool {
-    let steps = program
+    let mut steps = program
         .plan
         .blocks
         .iter()
         .flat_map(|block| &block.nodes)
         .filter_map(|node| node.step());
-    steps
-        .map(Step::asides)
-        .any(|mut asides| asides.next().is_some())
+    steps.any(|step| step.asides().next().is_some() || step.agent_check().is_some())
         || program.plans.iter().any(|called| matters(called))
 }
 

@@ -13,6 +13,7 @@ use crate::run::agenda::{End, Inquiry};
 use crate::run::context::Context;
 use crate::run::frame::{Ending, FrameId, NodeRef, Role, Undone};
 use crate::run::program::Program;
+use crate::run::reached::Reached;
 use crate::run::sensitive::{in_arguments, in_output};
 
 impl Compensation {
@@ -252,6 +253,7 @@ impl Compensation {
 fn open_undo(ctx: &mut Context, at: NodeRef, gave: Value) {
     let program = ctx.tree.program(at.0);
     if let Some(undo) = ctx.tree.step(&program, at).and_then(Step::undo) {
+        ctx.reached(at, Reached::Undone);
         open_aside(ctx, &program, at, undo.body, Role::Undo, gave);
     }
 }

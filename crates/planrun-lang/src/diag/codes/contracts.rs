@@ -7,7 +7,7 @@ codes! {
     error OPENAPI_INVALID = "openapi-invalid";
     error CONFIG_KEY = "config-key";
     warning CONFIG_VARIABLE = "config-variable";
-    error NOT_YET = "not-yet";
+    warning NOT_YET = "not-yet";
     warning DEPRECATED_TOOL = "deprecated-tool";
     error AMBIGUOUS_TOOL = "ambiguous-tool";
     warning UNIMPLEMENTED_TOOL = "unimplemented-tool";

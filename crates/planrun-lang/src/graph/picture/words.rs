@@ -237,6 +237,7 @@ impl Words<'_> {
             policy
                 .on_failure
                 .map(|on_failure| format!("on_failure {}", on_failure_word(on_failure))),
+            policy.agents_verify.map(|_| "verify agents".to_owned()),
             budget.calls.map(|calls| format!("budget {calls} calls")),
             budget
                 .tokens

@@ -21,8 +21,8 @@ use crate::types::{ErrorClass, Signature, Type};
 pub use order::{Footprint, OrderClass, Touch};
 pub use settings::{Budget, Jitter, OnFailure, Policy, Retry};
 pub use step::{
-    Call, Clauses, Confirm, Each, Input, InputField, Recover, Repeat, Step, StepKind, Target, Undo,
-    Until, Verify, Wait,
+    AgentCheck, Call, Clauses, Confirm, Each, Input, InputField, Recover, Repeat, Step, StepKind,
+    Target, Undo, Until, Verify, Wait,
 };
 pub use task::{Event, EventKind, FAILED, Listener, PlanTest, Set, Status, Task, TaskId, TaskTest};
 pub use walk::Nesting;
@@ -52,8 +52,6 @@ pub struct Plan {
     pub does: Footprint,
     /// The plans that it calls, by [`Target::Plan`].
     pub plans: Vec<Arc<Plan>>,
-    /// What `run` cannot execute yet: a place and its word.
-    pub not_yet: Vec<(Span, &'static str)>,
 }
 
 /// An input of a plan; it has the slot of its index in the body's frame.

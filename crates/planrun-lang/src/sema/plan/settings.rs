@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::source::Span;
 use crate::types::ErrorPattern;
 
 /// What to do about failed attempts; what is left out comes from the policy.
@@ -92,6 +93,8 @@ pub struct Policy {
     pub concurrency: Option<u32>,
     pub on_failure: Option<OnFailure>,
     pub budget: Budget,
+    /// `verify: agents`, at the place of the word: agents that took part are asked at the end.
+    pub agents_verify: Option<Span>,
     pub max_steps: Option<u64>,
     /// The most firings of listeners in a run.
     pub max_firings: Option<u64>,

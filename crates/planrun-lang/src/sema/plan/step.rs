@@ -55,6 +55,7 @@ pub struct Clauses {
     /// How long the result may be given again.
     pub cache: Option<Code>,
     pub verify: Option<Verify>,
+    pub agent_check: Option<AgentCheck>,
     pub undo: Option<Undo>,
 }
 
@@ -158,6 +159,19 @@ pub struct Verify {
     pub body: BlockId,
     /// Whether it knows the value of a step whose own answer was lost.
     pub gives: bool,
+}
+
+/// What `policy { verify: agents }` adds to a step that changes something and has no `verify`: at the end its agent may be
+/// asked whether that was done.
+#[derive(Debug)]
+pub struct AgentCheck {
+    /// Of the word in the policy.
+    pub span: Span,
+    /// The namespace of the tool that the step calls.
+    pub agent: Arc<str>,
+    /// A block that asks the agent and gives its answer, `{ verified, why }`. Slot 0 holds what is told of the step. Nothing where the
+    /// agent cannot look: the reason.
+    pub body: Result<BlockId, Arc<str>>,
 }
 
 /// `input "…" -> { … } [by "role"] [within d]`; how long it is waited for is in the step's clauses.
@@ -286,6 +300,12 @@ impl Step {
         self.clauses.as_ref()?.verify.as_ref()
     }
 
+    /// What its agent may be asked at the end of the run.
+    #[must_use]
+    pub fn agent_check(&self) -> Option<&AgentCheck> {
+        self.clauses.as_ref()?.agent_check.as_ref()
+    }
+
     /// What takes it back.
     #[must_use]
     pub fn undo(&self) -> Option<&Undo> {
@@ -331,7 +351,16 @@ impl Step {
         self.verify()
             .map(|verify| verify.body)
             .into_iter()
+            .chain(self.agent_check().and_then(AgentCheck::body))
             .chain(self.undo().map(|undo| undo.body))
+    }
+}
+
+impl AgentCheck {
+    /// The block that asks the agent; nothing where it cannot look.
+    #[must_use]
+    pub fn body(&self) -> Option<BlockId> {
+        self.body.as_ref().ok().copied()
     }
 }
 
@@ -395,6 +424,7 @@ impl Clauses {
             confirm,
             cache,
             verify,
+            agent_check,
             undo,
         } = self;
         places.is_empty()
@@ -405,6 +435,7 @@ impl Clauses {
             && confirm.is_none()
             && cache.is_none()
             && verify.is_none()
+            && agent_check.is_none()
             && undo.is_none()
     }
 

@@ -21,8 +21,8 @@ pub use item::{
     TestStatementKind, Tool, TypeItem, Use, UseNamespace,
 };
 pub use statement::{
-    Arm, ArmBody, Block, CLAUSE_WORDS, Clause, ClauseKind, ErrorPattern, Guarded, Inner,
-    InputField, Statement, StatementKind, Step, StepBody, Undo, WaitFor,
+    Arm, ArmBody, Ask, Block, CLAUSE_WORDS, Clause, ClauseKind, ErrorPattern, Guarded, Inner,
+    InputField, Look, Statement, StatementKind, Step, StepBody, Undo, WaitFor,
 };
 pub use type_expr::{FieldType, TypeExpr, TypeExprKind, TypeSuffix};
 

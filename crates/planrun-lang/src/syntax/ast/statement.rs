@@ -104,12 +104,7 @@ pub struct Step {
 pub enum StepBody {
     /// Usually `ns.tool(arg: e)`; what else stands here is for the checker to refuse.
     Call(Expr),
-    /// `ask agent("…", with: {…}) -> T`; the prompt is the positional argument.
-    Ask {
-        agent: Name,
-        arguments: Vec<Argument>,
-        returns: TypeExpr,
-    },
+    Ask(Ask),
     /// `infer("…", model: "…", with: {…}) -> T`
     Infer {
         arguments: Vec<Argument>,
@@ -153,6 +148,22 @@ pub enum StepBody {
     Error,
 }
 
+/// `ask agent("…", with: {…}) -> T`; the prompt is the positional argument.
+#[derive(Debug)]
+pub struct Ask {
+    pub agent: Name,
+    pub arguments: Vec<Argument>,
+    pub returns: TypeExpr,
+}
+
+impl Ask {
+    /// From the name of the agent on.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        self.agent.span.to(self.returns.span)
+    }
+}
+
 #[derive(Debug)]
 pub enum WaitFor {
     /// `wait 5m`
@@ -192,12 +203,7 @@ pub enum ArmBody {
     /// A tool call or a value: names decide, so the checker does.
     Expr(Expr),
     Do(Block),
-    /// `ask agent("…", with: {…}) -> T`
-    Ask {
-        agent: Name,
-        arguments: Vec<Argument>,
-        returns: TypeExpr,
-    },
+    Ask(Ask),
     /// `infer("…", model: "…", with: {…}) -> T`; the place is that of all of it.
     Infer {
         span: Span,
@@ -247,7 +253,7 @@ pub enum ClauseKind {
     Cache(Expr),
     /// `verify call [every d within d] as v => e [gives e]`
     Verify {
-        call: Expr,
+        look: Look,
         every: Option<Box<Expr>>,
         within: Option<Box<Expr>>,
         binding: Name,
@@ -262,6 +268,13 @@ pub enum ClauseKind {
     Undo(Undo),
     /// Already reported.
     Error,
+}
+
+/// What looks whether a step has happened.
+#[derive(Debug)]
+pub enum Look {
+    Call(Expr),
+    Ask(Ask),
 }
 
 /// What takes a step back.
@@ -345,7 +358,7 @@ impl Step {
                 let arms = arms.iter().filter_map(|arm| arm.body.inner());
                 arms.for_each(&mut *visit);
             }
-            StepBody::Ask { .. }
+            StepBody::Ask(_)
             | StepBody::Infer { .. }
             | StepBody::Input { .. }
             | StepBody::Wait(_)
@@ -363,7 +376,7 @@ impl ArmBody {
         match self {
             Self::Expr(value) => Some(Inner::Call(value)),
             Self::Do(block) => Some(Inner::Block(block)),
-            Self::Ask { .. } | Self::Infer { .. } | Self::Fail { .. } => None,
+            Self::Ask(_) | Self::Infer { .. } | Self::Fail { .. } => None,
         }
     }
 }
@@ -405,7 +418,11 @@ impl ClauseKind {
     fn inner(&self) -> Option<Inner<'_>> {
         match self {
             Self::Recover { body, .. } => body.inner(),
-            Self::Verify { call, .. } | Self::Undo(Undo::Call(call)) => Some(Inner::Call(call)),
+            Self::Verify {
+                look: Look::Call(call),
+                ..
+            }
+            | Self::Undo(Undo::Call(call)) => Some(Inner::Call(call)),
             Self::Undo(Undo::Do(block)) => Some(Inner::Block(block)),
             Self::When(_)
             | Self::After(_)
@@ -417,6 +434,9 @@ impl ClauseKind {
             | Self::Retry(_)
             | Self::Until { .. }
             | Self::Cache(_)
+            | Self::Verify {
+                look: Look::Ask(_), ..
+            }
             | Self::Error => None,
         }
     }

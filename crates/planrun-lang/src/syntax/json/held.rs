@@ -8,17 +8,17 @@ use serde_json::Value as Json;
 use super::document::span;
 use super::elements::Element;
 use super::print::{Encoder, Head, Object, dotted};
-use super::reader::{Fields, Reader, missing, nameless, opening};
+use super::reader::{Fields, Reader, key_of, missing, nameless, opening};
 use super::relocate::Relocate;
-use super::shapes::{Choice, Slot, Under, Word};
+use super::shapes::{ASKED, Choice, Slot, Under, Word};
 use super::strings::Extract;
-use super::trees::{Kinds, write_action};
+use super::trees::{Keyed, Kinds, write_action};
 use super::values::{begins_with_text, read_expression, read_part};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{
-    Argument, ArmBody, Block, ErrorPattern, Expr, ExprKind, MockOutcome, MockOutcomeKind,
+    Argument, ArmBody, Block, ErrorPattern, Expr, ExprKind, Look, MockOutcome, MockOutcomeKind,
     MockTarget, Name, Pattern, PatternKind, Text, TypeExpr, TypeExprKind, Undo,
 };
 use crate::syntax::part::Part;
@@ -408,6 +408,40 @@ impl Held for ArmBody {
     fn write(&self, encoder: &mut Encoder, _: Under) -> Option<Json> {
         write_action(encoder, self).map(Object::done)
     }
+}
+
+/// An object with the key `agent` is an agent that is asked; anything else is a call.
+impl Held for Look {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, _: Under) -> Option<Self> {
+        if !asks(value) {
+            return Some(Self::Call(reader.call(value)));
+        }
+        let fields = reader.fields(value, &ASKED)?;
+        Some(Self::Ask(Keyed::read_keys(reader, &fields)))
+    }
+
+    fn left_out(object: Span) -> Self {
+        Self::Call(missing(object))
+    }
+
+    fn write(&self, encoder: &mut Encoder, _: Under) -> Option<Json> {
+        match self {
+            Self::Call(call) => Some(encoder.call(call)),
+            Self::Ask(ask) => {
+                let mut object = Object::of(&ASKED, encoder, Head::default());
+                ask.write_keys(encoder, &mut object);
+                Some(object.done())
+            }
+        }
+    }
+}
+
+fn asks(value: &Value<'_>) -> bool {
+    let Value::Object(object) = value else {
+        return false;
+    };
+    let mut properties = object.properties.iter();
+    properties.any(|property| key_of(&property.name) == "agent")
 }
 
 impl Held for Undo {

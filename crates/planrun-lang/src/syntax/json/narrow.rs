@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::schema::choice_name;
-use super::shapes::{CALL, Choice, FILE, Key, Shape, Slot, Word};
+use super::shapes::{ASKED, CALL, Choice, FILE, Key, Shape, Slot, Word};
 use super::values::TEXT;
 use crate::syntax::canonical_name;
 use crate::syntax::settings::{Setting, Settings, Takes};
@@ -108,7 +108,8 @@ impl Writer {
             }
             Slot::Settings(settings) => self.settings(settings),
             Slot::Arguments => return None,
-            Slot::Call => json!({ "$ref": format!("#/$defs/{}", CALL.kind) }),
+            Slot::Call => called(),
+            Slot::Look => json!({ "anyOf": [called(), self.object(&ASKED, level)] }),
             Slot::Object(inner) => self.object(inner, level),
             Slot::Objects(inner) => json!({ "type": "array", "items": self.object(inner, level) }),
             Slot::Choice(choice) => self.chosen(choice, level)?,
@@ -251,6 +252,10 @@ fn merged(mut object: Value, mut kinds: Vec<Value>) -> Value {
     object
 }
 
+fn called() -> Value {
+    json!({ "$ref": format!("#/$defs/{}", CALL.kind) })
+}
+
 fn names() -> Value {
     json!({ "type": "array", "items": { "type": "string" } })
 }
@@ -330,7 +335,8 @@ impl Completion<'_> {
         match key.slot {
             Slot::Value | Slot::Message | Slot::Members => expression(value),
             Slot::Settings(settings) => complete_settings(value, settings),
-            Slot::Call => self.call(value),
+            Slot::Look if value.get("agent").is_some() => self.object(value, &ASKED),
+            Slot::Call | Slot::Look => self.call(value),
             Slot::Object(inner) => self.object(value, inner),
             Slot::Objects(inner) => list(&|value| self.object(value, inner)).into(),
             Slot::Choice(choice) => self.chosen(value, choice),

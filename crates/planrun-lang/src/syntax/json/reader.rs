@@ -362,6 +362,9 @@ fn wanted(slot: Slot) -> &'static str {
         }
         Slot::Tool | Slot::Callee => "a tool such as \"mail.send\"",
         Slot::Call => "a call such as {\"tool\": \"mail.send\", \"arguments\": {}}",
+        Slot::Look => {
+            "a call such as {\"tool\": \"mail.find\", \"arguments\": {}}, or what an agent is asked"
+        }
         Slot::Arguments | Slot::Object(_) | Slot::Choice(_) => "an object",
         Slot::Names(_) | Slot::Objects(_) | Slot::Choices(_) => "a list",
     }

@@ -109,6 +109,7 @@ fn held(key: &Key) -> String {
         Slot::Tool | Slot::Callee => "tool".to_owned(),
         Slot::Arguments => "{ name: value }".to_owned(),
         Slot::Call => "call".to_owned(),
+        Slot::Look => "call | asked".to_owned(),
         Slot::Object(shape) => shape.kind.to_owned(),
         Slot::Objects(shape) => format!("[{}]", shape.kind),
         Slot::Choice(choice) => super::schema::choice_name(choice).to_owned(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::shapes::{CALL, Choice, FILE, Key, Shape, Slot, Word};
+use super::shapes::{ASKED, CALL, Choice, FILE, Key, Shape, Slot, Word};
 
 /// Where the form is described by its schema.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -128,6 +128,9 @@ fn slot(slot: Slot, shared: &mut Vec<&'static Shape>) -> Value {
         Slot::Tool => json!({ "type": "string", "pattern": "^.+\\..+$" }),
         Slot::Arguments => json!({ "$ref": "#/$defs/arguments" }),
         Slot::Call => json!({ "anyOf": [refer(&CALL, shared), { "type": "string" }] }),
+        Slot::Look => json!({ "anyOf": [
+            refer(&CALL, shared), refer(&ASKED, shared), { "type": "string" },
+        ] }),
         Slot::Object(shape) => refer(shape, shared),
         Slot::Objects(shape) => json!({ "type": "array", "items": refer(shape, shared) }),
         Slot::Choice(choice) => chosen(choice),

@@ -9,9 +9,9 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{
-    Argument, Arm, ArmBody, Block, CLAUSE_WORDS, Clause, ClauseKind, Expr, Guarded, InputField,
-    ItemKind, MockOutcomeKind, Name, Parameter, Plan, StatementKind, Step, StepBody, Test,
-    TestStatementKind, Tool, TypeItem, Undo, Use, UseNamespace, WaitFor,
+    Argument, Arm, ArmBody, Ask, Block, CLAUSE_WORDS, Clause, ClauseKind, Expr, Guarded,
+    InputField, ItemKind, MockOutcomeKind, Name, Parameter, Plan, StatementKind, Step, StepBody,
+    Test, TestStatementKind, Tool, TypeItem, Undo, Use, UseNamespace, WaitFor,
 };
 use crate::syntax::given_twice;
 
@@ -111,6 +111,8 @@ macro_rules! kinds {
 
 keys! { TypeItem: [Self { name, definition }] name "name", definition "type" }
 keys! { UseNamespace: [Self { name, alias }] name "name", alias "as" }
+keys! { Ask: [Self { agent, arguments, returns }]
+agent "agent", arguments .., returns "returns" }
 keys! { Plan: [Self { name, parameters, returns, body }]
 name "name", parameters "parameters", returns "returns", body "body" }
 keys! { Test: [Self { name, namespace, plan, body }]
@@ -157,8 +159,7 @@ kinds! {
 kinds! {
     StepBody, |kind| Choice::Statement.shape(kind), else no_step [Self::Error];
     "step": [Self::Call(call)] call "call";
-    "ask": [Self::Ask { agent, arguments, returns }]
-        agent "agent", arguments .., returns "returns";
+    "ask": [Self::Ask(ask)] ask ..;
     "infer": [Self::Infer { arguments, returns }] arguments .., returns "returns";
     "do": [Self::Do(body)] body "body";
     "each": [Self::Each { element, index, list, max, parallel, by, settle, body }]
@@ -182,8 +183,8 @@ kinds! {
     ];
     "confirm": [Self::Confirm { text, by, expires }] text "message", by "by", expires "expires";
     "until": [Self::Until { condition, every }] condition "condition", every "every";
-    "verify": [Self::Verify { call, every, within, binding, check, gives }]
-        call "call", every "every", within "within", binding "as", check "check", gives "gives";
+    "verify": [Self::Verify { look, every, within, binding, check, gives }]
+        look "call", every "every", within "within", binding "as", check "check", gives "gives";
     "recover": [Self::Recover { pattern, binding, body }]
         pattern "classes", binding "as", body "then";
 }
@@ -191,8 +192,7 @@ kinds! {
 kinds! {
     ArmBody, |kind| Choice::Action.shape(kind), else call_or_value [Self::Expr(_)];
     "do": [Self::Do(body)] body "body";
-    "ask": [Self::Ask { agent, arguments, returns }]
-        agent "agent", arguments .., returns "returns";
+    "ask": [Self::Ask(ask)] ask ..;
     "infer": [Self::Infer { span, arguments, returns }]
         span @, arguments .., returns "returns";
     "fail": [Self::Fail { class, message }] class "class", message "message";

@@ -2,14 +2,14 @@
 
 use super::expressions::{lower_entries, next_expression};
 use super::statements::next_block;
-use super::steps::lower_arm_body;
+use super::steps::{lower_arm_body, lower_ask};
 use super::type_expressions::next_type;
 use super::{Children, DamageKind, Lowering, Node, missing, name};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
 use crate::syntax::ast::{
-    CLAUSE_WORDS, Clause, ClauseKind, ErrorPattern, Expr, ExprKind, Name, TypeExpr, Undo,
+    CLAUSE_WORDS, Clause, ClauseKind, ErrorPattern, Expr, ExprKind, Look, Name, TypeExpr, Undo,
 };
 use crate::syntax::grammar::parse::Rule;
 use crate::syntax::place::Place;
@@ -100,13 +100,16 @@ fn lower_clause(cx: &mut Lowering<'_>, node: Node<'_>, place: Span) -> ClauseKin
 }
 
 fn lower_verify(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> ClauseKind {
-    let call = next_expression(cx, &mut parts);
+    let look = match parts.take(Rule::ask_body) {
+        Some(node) => Look::Ask(lower_ask(cx, Children::of(node))),
+        None => Look::Call(next_expression(cx, &mut parts)),
+    };
     let mut attributes = Attributes::default();
     read_attributes(cx, &mut attributes, &mut parts);
     let check = next_expression(cx, &mut parts);
     read_attributes(cx, &mut attributes, &mut parts);
     ClauseKind::Verify {
-        call,
+        look,
         every: attributes.every,
         within: attributes.within,
         binding: attributes.binding.unwrap_or_else(|| name(None)),

@@ -8,7 +8,8 @@ use super::type_expressions::next_type;
 use super::{Children, DamageKind, Lowering, Node, is_reserved, missing, name};
 use crate::source::Span;
 use crate::syntax::ast::{
-    Argument, Arm, ArmBody, Clause, Expr, ExprKind, InputField, Step, StepBody, TypeExpr, WaitFor,
+    Argument, Arm, ArmBody, Ask, Clause, Expr, ExprKind, InputField, Step, StepBody, TypeExpr,
+    WaitFor,
 };
 use crate::syntax::grammar::parse::Rule;
 use crate::syntax::place::Place;
@@ -62,15 +63,7 @@ fn lower_step_body(
     let mut parts = Children::of(node);
     match rule {
         Rule::call_body => StepBody::Call(next_expression(cx, &mut parts)),
-        Rule::ask_body => {
-            let agent = name(parts.take(Rule::name));
-            let (arguments, returns) = lower_prompted(cx, &mut parts);
-            StepBody::Ask {
-                agent,
-                arguments,
-                returns,
-            }
-        }
+        Rule::ask_body => StepBody::Ask(lower_ask(cx, parts)),
         Rule::infer_body => {
             let (arguments, returns) = lower_prompted(cx, &mut parts);
             StepBody::Infer { arguments, returns }
@@ -86,6 +79,17 @@ fn lower_step_body(
             cx.damaged(whole, DamageKind::Statement);
             StepBody::Error
         }
+    }
+}
+
+/// `ask agent(…) -> T`
+pub(super) fn lower_ask(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> Ask {
+    let agent = name(parts.take(Rule::name));
+    let (arguments, returns) = lower_prompted(cx, &mut parts);
+    Ask {
+        agent,
+        arguments,
+        returns,
     }
 }
 
@@ -203,14 +207,7 @@ pub(super) fn lower_arm_body(cx: &mut Lowering<'_>, parts: &mut Children<'_>) ->
         return ArmBody::Do(next_block(cx, &mut Children::of(node), Place::Value));
     }
     if let Some(node) = parts.take(Rule::ask_body) {
-        let mut parts = Children::of(node);
-        let agent = name(parts.take(Rule::name));
-        let (arguments, returns) = lower_prompted(cx, &mut parts);
-        return ArmBody::Ask {
-            agent,
-            arguments,
-            returns,
-        };
+        return ArmBody::Ask(lower_ask(cx, Children::of(node)));
     }
     if let Some(node) = parts.take(Rule::infer_body) {
         let span = cx.span(&node);

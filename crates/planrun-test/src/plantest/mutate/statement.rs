@@ -99,7 +99,7 @@ impl Mutants<'_> {
                     self.arm(&arm.body);
                 }
             }
-            StepBody::Ask { .. }
+            StepBody::Ask(_)
             | StepBody::Infer { .. }
             | StepBody::Input { .. }
             | StepBody::Wait(_)
@@ -114,7 +114,7 @@ impl Mutants<'_> {
         match arm {
             ArmBody::Expr(expression) => self.call_or_value(expression),
             ArmBody::Do(body) => self.block(body),
-            ArmBody::Ask { .. } | ArmBody::Infer { .. } | ArmBody::Fail { .. } => {}
+            ArmBody::Ask(_) | ArmBody::Infer { .. } | ArmBody::Fail { .. } => {}
         }
     }
 

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use planrun_lang::permission::Permissions;
+use planrun_lang::types::ANY_SKILL;
 use reqwest::Url;
 use serde_json::{Value as Json, json};
 
@@ -16,8 +17,6 @@ use crate::tools::http::shown;
 const MAX_SKILLS: usize = 10_000;
 /// Where the card of an agent is, from its address.
 const WELL_KNOWN: [&str; 2] = [".well-known", "agent-card.json"];
-/// The tool by which an agent is told anything, whatever its skills.
-pub(super) const SEND: &str = "send";
 
 /// Where an agent is. Variables of the environment have been filled in.
 #[derive(Clone, PartialEq, Eq)]
@@ -115,7 +114,7 @@ fn may_be_reached(url: &Url, card: &Url, elsewhere: Option<&Permissions>) -> boo
     is_web && (url.origin() == card.origin() || is_granted())
 }
 
-/// The tools of an agent: one for each skill, and [`SEND`].
+/// The tools of an agent: one for each skill, and [`ANY_SKILL`].
 pub(super) fn offered(card: AgentCard) -> OfferedServer {
     let send = OfferedTool {
         title: Some(card.name.clone()),
@@ -123,7 +122,7 @@ pub(super) fn offered(card: AgentCard) -> OfferedServer {
         input: input(),
         ..OfferedTool::default()
     };
-    let mut tools = BTreeMap::from([(SEND.to_owned(), send)]);
+    let mut tools = BTreeMap::from([(ANY_SKILL.to_owned(), send)]);
     for skill in card.skills.into_iter().take(MAX_SKILLS) {
         let examples = skill.examples.iter();
         let examples = examples.map(|example| format!("\nFor example: {example}"));

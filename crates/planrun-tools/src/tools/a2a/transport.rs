@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{CallKind, ErrorClass, Signature, Type, encode};
+use planrun_lang::types::{ANY_SKILL, CallKind, ErrorClass, Signature, Type, encode};
 use serde_json::{Map, Value as Json};
 
 use super::AgentServer;
 use super::call::Talk;
-use super::card::SEND;
 use super::server::Known;
 use crate::contract::arguments_type;
 use crate::tools::server::describe;
@@ -82,7 +81,7 @@ impl Transport for AgentTransport {
             _ => Map::new(),
         };
         let arguments = match request.signature.kind {
-            CallKind::Agent => told(arguments, &request.signature),
+            CallKind::Agent | CallKind::LookingAgent => told(arguments, &request.signature),
             CallKind::Tool | CallKind::Skill | CallKind::Model => arguments,
         };
         let (server, tool) = (self.server.clone(), self.tool.clone());
@@ -104,7 +103,7 @@ impl Transport for AgentTransport {
                 None => error,
             })?;
             let skill = tool.as_ref().map(|tool| &*tool.signature.name);
-            let skill = skill.filter(|name| *name != SEND);
+            let skill = skill.filter(|name| *name != ANY_SKILL);
             let talk = Talk::new(&known.agent, skill, &request, events);
             talk.run(&arguments).await
         })

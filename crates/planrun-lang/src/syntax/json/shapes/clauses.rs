@@ -36,13 +36,15 @@ objects! {
         must "every": Slot::Value, "How long between two calls, such as 5s.";
     }];
     static VERIFY = "verify", "a `verify`", "How to see that an effect has happened." => [{
-        must "call": Slot::Call, "A read.";
+        must "call": Slot::Look, "A read, or an agent that is asked to look.";
         may "every": Slot::Value, "How long between two looks.";
         may "within": Slot::Value, "The longest that is looked for.";
         must "as": Slot::Name, "The name of what the read gives.";
         must "check": Slot::Value, "Whether it has happened.";
         may "gives": Slot::Value, "The step's value, from what the read gives.";
     }];
+    pub(in crate::syntax::json) static ASKED = "asked", "an agent that is asked",
+        "A request to an agent, which has its tools that only look." => [AGENT PROMPTED];
     static RECOVER = "recover", "a `recover`", "What to do instead where a step fails." => [{
         may "classes": Slot::Names(Word::Class), "The error classes; all where it is left out.";
         may "as": Slot::Name, "The name of the error.";

@@ -44,7 +44,7 @@ mod statements;
 mod test_lines;
 
 use clauses::{ACTIONS, UNDOS};
-pub(in crate::syntax::json) use clauses::{CALL, CLAUSES};
+pub(in crate::syntax::json) use clauses::{ASKED, CALL, CLAUSES};
 pub(in crate::syntax::json) use items::FILE;
 use items::ITEMS;
 use statements::STATEMENTS;
@@ -120,6 +120,8 @@ pub(in crate::syntax::json) enum Slot {
     Arguments,
     /// A call of a tool, or an expression.
     Call,
+    /// A call, or what an agent is asked.
+    Look,
     Object(&'static Shape),
     Objects(&'static Shape),
     Choice(Choice),
@@ -176,6 +178,7 @@ impl Slot {
         match self {
             Self::Object(shape) | Self::Objects(shape) => Some(shape),
             Self::Call => Some(&CALL),
+            Self::Look => Some(&ASKED),
             Self::Name
             | Self::Names(_)
             | Self::Text

@@ -1,0 +1,96 @@
+//! `policy { verify: agents }`: what the agent of a step is asked at the end of a run.
+
+use std::sync::Arc;
+
+use super::aside::end_aside;
+use super::blocks::BlockKind;
+use super::body::CheckedBody;
+use super::checker::PlanChecker;
+use super::expr::Code;
+use super::plan::{AgentCheck, BlockId, Clauses, NodeKind, Step, StepKind, Target};
+use super::scope::{NameKind, Place};
+use super::waiting::{can_look, looking_ask};
+use crate::source::Span;
+use crate::types::{Field, Rest, Type};
+use crate::value::Value;
+
+/// The namespaces of the program itself: nobody stands behind them.
+const BUILT_IN: [&str; 4] = ["fs", "http", "proc", "sys"];
+
+/// What an agent is asked about a step. No tool is named: which of them can tell is for the agent to know.
+fn prompt(step: &str) -> String {
+    format!(
+        "Was `{step}` done? Below stand its path in the plan and the arguments that it was given. Look with the tools that \
+         you have, and change nothing. Answer `verified` with true if you saw that it was done, with false if you saw that \
+         it was not, and with null if you could not see it. Say in `why` what you saw."
+    )
+}
+
+/// The check of a step that calls a tool which changes something, where the policy wants one.
+pub(super) fn check_agent(
+    checker: &mut PlanChecker<'_>,
+    step: &str,
+    body: &CheckedBody,
+) -> Option<AgentCheck> {
+    let span = checker.agents_verify.filter(|_| !checker.undoing)?;
+    let StepKind::Call(call) = &body.kind else {
+        return None;
+    };
+    let Target::Tool(signature) = &call.target else {
+        return None;
+    };
+    let agent = signature.namespace.clone();
+    if call.effect.is_read_only() || BUILT_IN.contains(&&*agent) {
+        return None;
+    }
+    let may_ask = checker.allow.as_ref();
+    let body = if may_ask.is_some_and(|allow| !allow.may_ask(&agent)) {
+        Err(format!("`allow.agents` of the plan does not name `{agent}`").into())
+    } else {
+        match can_look(checker, &agent) {
+            Ok(()) => Ok(question(checker, agent.clone(), prompt(step), span)?),
+            Err((reason, _)) => Err(reason.into()),
+        }
+    };
+    Some(AgentCheck { span, agent, body })
+}
+
+/// The block that asks the agent, and gives what it answers.
+fn question(
+    checker: &mut PlanChecker<'_>,
+    agent: Arc<str>,
+    prompt: String,
+    span: Span,
+) -> Option<BlockId> {
+    let id = checker.open_block(BlockKind::Do, None, &[]);
+    let mut place = |name: &str, ty: Type, binding| {
+        let slot = checker.names.slot();
+        let mut code = Code::place(Place { up: 0, slot }, name.into(), ty, span);
+        for read in &mut code.reads {
+            read.binding = binding;
+        }
+        (slot, code)
+    };
+    let (_, data) = place("done", Type::Any, NameKind::Local);
+    let (slot, answer) = place("answer", answer_type(), NameKind::Step);
+    let prompt = Code::literal(Value::String(prompt.into()), Type::String, span);
+    let asked = looking_ask(agent, prompt, data, answer_type());
+    let step = Step::bare(span, asked.kind, asked.ty, asked.does);
+    end_aside(checker, Some(slot), step, Clauses::default());
+    checker.blocks.push(span, NodeKind::Yield(answer));
+    checker.close_block().map(|_| id)
+}
+
+/// `{ verified: bool?, why: string }`
+fn answer_type() -> Type {
+    let field = |name: &str, ty| Field {
+        name: name.into(),
+        ty,
+        required: true,
+    };
+    let fields = vec![
+        field("verified", Type::Bool.optional()),
+        field("why", Type::String),
+    ];
+    Type::object(fields, Rest::Closed)
+}
