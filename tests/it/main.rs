@@ -9,8 +9,8 @@
 mod a2a;
 mod adversarial;
 mod agent;
-mod agent_early;
 mod agent_checks;
+mod agent_early;
 mod agent_loop;
 mod allow;
 mod allow_tools;

@@ -45,19 +45,10 @@ pub(super) fn check(workspace: &Arc<Workspace>, text: &str) -> Result<Round, Err
     checked(workspace, source)
 }
 
-<<<<<<< HEAD
 fn checked(workspace: &Arc<Workspace>, source: SourceFile) -> Result<Round, Error> {
     let text = source.text().to_owned();
     let plan = workspace.clone().checked(source).plan(None);
-    let plan = plan.and_then(|plan| plan.ready(true).map(|()| plan));
-=======
-fn checked(planrun: &Planrun, text: &str) -> Result<Round, Error> {
-    let folder = planrun.location().folder.clone();
-    let plan = planrun
-        .check(PlanText::handed_in(&folder, text))?
-        .plan(None);
     let plan = plan.and_then(|plan| plan.ready().map(|()| plan));
->>>>>>> verify
     let plan = match plan {
         Ok(plan) => plan,
         Err(Error::Findings(reports)) => return Ok(Round::Errors(reports)),

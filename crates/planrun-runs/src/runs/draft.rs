@@ -79,7 +79,7 @@ impl Draft {
     fn plan(&self, source: SourceFile) -> Option<CheckedPlan> {
         let plan = self.workspace.clone().checked(source).plan(None).ok()?;
         let needs_inputs = plan.plan.parameters.iter().any(|input| input.required);
-        (!needs_inputs && plan.ready(true).is_ok()).then_some(plan)
+        (!needs_inputs && plan.ready().is_ok()).then_some(plan)
     }
 
     fn begin(&mut self, mut plan: CheckedPlan) {

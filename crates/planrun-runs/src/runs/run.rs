@@ -111,8 +111,9 @@ impl Planrun {
         inputs: Inputs,
         options: RunOptions,
     ) -> Result<Run, Error> {
-<<<<<<< HEAD
-        plan.ready(options.drive.until.is_none())?;
+        if options.drive.until.is_none() {
+            plan.ready()?;
+        }
         let run = options.id.clone();
         let run = run.unwrap_or_else(|| new_run_id(&**self.host()));
         let mut job = Job::new(plan, inputs, run);
@@ -127,42 +128,6 @@ impl Planrun {
         job.strict = options.strict;
         job.approval = options.approval;
         job.drive = options.drive;
-=======
-        if options.drive.until.is_none() {
-            plan.ready()?;
-        }
-        let program = Arc::new(Program::new(plan.plan.clone()));
-        let until = options
-            .drive
-            .until
-            .as_deref()
-            .map(|step| until_step(&program, step))
-            .transpose()?;
-        let copies = options
-            .base
-            .as_ref()
-            .map(|base| copies(base, (&program, &plan.source), &options))
-            .transpose()?;
-        let mut job = Job {
-            workspace: plan.workspace.clone(),
-            tools: plan.asked(),
-            program,
-            broken: None,
-            definitions: definitions(&parse(&plan.source).file, &plan.plan.name),
-            inputs,
-            run: options.id.unwrap_or_else(|| new_run_id(&**self.host())),
-            log: None,
-            past: None,
-            mock: options.mock,
-            max_steps: options.max_steps,
-            strict: options.strict,
-            approval: options.approval,
-            copies,
-            until,
-            retries: false,
-            drive: options.drive,
-        };
->>>>>>> verify
         if options.ephemeral {
             return Ok(Run {
                 id: job.run.clone(),
