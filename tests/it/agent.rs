@@ -270,6 +270,70 @@ fn a_profile_and_a_limit_reach_the_model_and_mistakes_in_it_are_told() {
 }
 
 #[test]
+fn s1_1_a_field_of_the_profile_is_set_for_one_request() {
+    let scene = Scene::saying(&[&fenced(COUNT), &fenced(COUNT)]);
+    let set = ["--set", "tone=warm", "--set", "goals=[be kind]"];
+    assert_eq!(scene.agent(&set).status, 0);
+    assert_eq!(scene.agent(&[]).status, 0);
+    let requests = scene.requests();
+    let system = |turn: usize| requests[turn]["messages"][0]["content"].as_str().unwrap();
+    assert!(system(0).contains("Tone: warm.") && system(0).contains("- be kind"));
+    assert!(system(1).contains("Tone: concise.") && !system(1).contains("be kind"));
+    let output = scene.agent(&["--set", "mood=warm"]);
+    assert_eq!(output.status, 2, "{output:?}");
+    assert!(output.stderr.contains("mood"), "{output:?}");
+}
+
+#[test]
+fn a_plan_in_json_comes_under_a_schema_and_runs_as_text() {
+    let plan = SourceFile::new("<plan>", format!("use desk\n\nplan main() {{ {COUNT} }}"));
+    let json = planrun_lang::syntax::json::encode(&planrun_lang::syntax::parse(&plan).file);
+    let scene = Scene::saying(&[&json.unwrap().to_string()]);
+    let output = scene.agent(&["--form", "json", "--save", "counted"]);
+    assert_eq!((output.status, output.json()), (0, json!(2)), "{output:?}");
+    let requests = scene.requests();
+    let format = &requests[0]["response_format"];
+    assert_eq!(format["type"], "json_schema", "{format}");
+    let schema = format["json_schema"]["schema"].to_string();
+    assert!(schema.contains("desk.find"), "{schema}");
+    let kept = scene.0.folder.path().join("plans/counted.plan");
+    let kept = std::fs::read_to_string(kept).unwrap();
+    assert!(kept.contains("step found = desk.find("), "{kept}");
+}
+
+#[test]
+fn s0_11_a_request_is_planned_several_times_and_what_comes_of_it_is_counted() {
+    let wrong = fenced("step found = desk.find(customer: 7)\nreply size(found)");
+    let right = fenced(COUNT);
+    let turns = json!([
+        { "text": right },
+        { "text": wrong }, { "text": right },
+        { "text": "No." }, { "text": "No, I said." },
+        { "text": wrong }, { "text": wrong }, { "text": wrong },
+        { "status": 429, "error": "slow down", "repeat": "forever" },
+    ]);
+    let turns: String = turns
+        .as_array()
+        .unwrap()
+        .iter()
+        .fold(String::new(), |all, turn| format!("{all}- {turn}\n"));
+    let files = [(
+        "planrun.yaml",
+        "env: [DESK_URL, OPENAI_API_KEY]\napps: [apps/desk.yaml]\n",
+    )];
+    let scene = Scene(ModelScene::new(DESK, &turns, &files));
+    let output = scene.agent(&["--dry-run", "--repeat", "5", "--format", "json"]);
+    assert_eq!(output.status, 1, "{output:?}");
+    let told = output.json();
+    let endings = json!({ "planned": 2, "no_plan": 1, "errors": 1, "lookups": 0, "rate_limited": 1, "no_answer": 0 });
+    assert_eq!(told["endings"], endings, "{told}");
+    assert_eq!(told["turns"], json!({ "1": 1, "2": 1 }));
+    assert_eq!(scene.0.desk.calls(), [] as [String; 0]);
+    let output = scene.agent(&["--repeat", "5"]);
+    assert_eq!(output.status, 2, "each of them would run: {output:?}");
+}
+
+#[test]
 fn a_model_that_cannot_be_asked_is_told_before_anything() {
     let scene = Scene::saying(&[]);
     let output = planrun(["agent", "x"]).within(scene.0.folder.path()).run();

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
 
 /// Whom a model plays. Everything has a default, so that a profile says only what is special.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,8 +49,39 @@ pub struct Overrides {
 
 /// A profile that cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct ProfileError(#[from] serde_yaml::Error);
+pub enum ProfileError {
+    #[error("{0}")]
+    Unreadable(#[from] serde_yaml::Error),
+    #[error("{0}")]
+    Unknown(#[from] serde_json::Error),
+    #[error("`{0}` is no `FIELD=VALUE`")]
+    NoField(String),
+    #[error("`{0}` is given twice")]
+    Twice(String),
+}
+
+impl Overrides {
+    /// Overrides from `FIELD=VALUE`. A value that begins with `[` is a list in YAML; any other is a text as it stands.
+    ///
+    /// # Errors
+    /// A field that profiles do not have or that is given twice, or a value of another type.
+    pub fn read(given: &[String]) -> Result<Self, ProfileError> {
+        let mut fields = Map::new();
+        for one in given {
+            let no_field = || ProfileError::NoField(one.clone());
+            let (field, value) = one.split_once('=').ok_or_else(no_field)?;
+            let value = if value.trim_start().starts_with('[') {
+                serde_yaml::from_str::<Vec<String>>(value)?.into()
+            } else {
+                Json::from(value)
+            };
+            if fields.insert(field.to_owned(), value).is_some() {
+                return Err(ProfileError::Twice(field.to_owned()));
+            }
+        }
+        Ok(serde_json::from_value(fields.into())?)
+    }
+}
 
 impl Profile {
     /// A profile from YAML or JSON. An empty text is the default.
@@ -136,6 +168,28 @@ mod tests {
         });
         assert_eq!((&*merged.tone, merged.name), ("warm", own.name.clone()));
         assert_eq!(own, Profile::default());
+    }
+
+    #[test]
+    fn s1_1_fields_of_a_request_are_read_as_they_are_written() {
+        let read = |given: &[&str]| {
+            let given: Vec<String> = given.iter().map(|one| (*one).to_owned()).collect();
+            Overrides::read(&given)
+        };
+        let overrides = read(&["tone=warm: yes", "goals=[a, b]", "name="]).unwrap();
+        let goals = Some(vec!["a".to_owned(), "b".to_owned()]);
+        assert_eq!(overrides.goals, goals);
+        let own = Profile::default().merged(overrides);
+        assert_eq!((&*own.tone, &*own.name), ("warm: yes", ""));
+        for (wrong, told) in [
+            (&["tone"][..], "no `FIELD=VALUE`"),
+            (&["tone=a", "tone=b"], "given twice"),
+            (&["persona=x"], "persona"),
+            (&["goals=x"], "sequence"),
+        ] {
+            let error = read(wrong).unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! `planrun agent`: a request in plain words, planned by a model, checked, approved once and run; or done by it call by call.
 
+mod repeated;
 mod rounds;
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use planrun_agent::planner::{DEFAULT_ROUNDS, Event, Options, Planned, Planner, Refusal};
-use planrun_agent::profile::Profile;
+use planrun_agent::planner::{DEFAULT_ROUNDS, Event, Form, Options, Planned, Planner, Refusal};
+use planrun_agent::profile::{Overrides, Profile};
 use planrun_core::run::Outcome;
 use planrun_lang::diag::render::{human, visible_text};
 use planrun_lang::protocol::RunState;
@@ -30,6 +31,7 @@ Examples:
   planrun agent --dry-run \"Close every open ticket of Li\"  the plan, and what it would do at most
   planrun agent --save tidy \"Close every open ticket\"      the plan stays as plans/tidy.plan
   planrun agent --input request.txt --model large          a longer request, another model
+  planrun agent --dry-run --repeat 20 \"Count the tickets\"  how often the model finds a plan
   planrun agent --debug \"What is the oldest ticket?\"       with everything that the model says
   planrun agent --mode loop \"Tidy up @[notes]\"             the model calls tools until it is done
   planrun agent --mode loop --session ID \"And now?\"        the same conversation goes on
@@ -66,6 +68,12 @@ pub struct Arguments {
     /// Whom the model plays: YAML with name, role, goals, tasks, backstory, language, tone.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
+    /// A field of the profile for this request alone, such as `tone=warm` or `goals=["be brief"]`. May be repeated.
+    #[arg(long, value_name = "FIELD=VALUE")]
+    set: Vec<String>,
+    /// How the model writes the plan.
+    #[arg(long, value_enum, default_value_t)]
+    form: WrittenAs,
     /// The most steps that a run executes.
     #[arg(long, value_name = "N")]
     max_steps: Option<u64>,
@@ -78,6 +86,9 @@ pub struct Arguments {
     /// Show the plan and what it would do at most; run nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Have the request planned so often, each time anew, and count what comes of it.
+    #[arg(long, value_name = "N", requires = "dry_run", conflicts_with = "save")]
+    repeat: Option<u32>,
     /// Keep the plan as plans/NAME.plan.
     #[arg(long, value_name = "NAME")]
     save: Option<String>,
@@ -100,6 +111,16 @@ enum Mode {
     Plan,
     /// The model calls tools, round by round.
     Loop,
+}
+
+/// How a model writes a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+enum WrittenAs {
+    /// As text, in a fence.
+    #[default]
+    Text,
+    /// In the JSON form, under the structured output of its server.
+    Json,
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
@@ -138,9 +159,23 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
     let options = Options {
         rounds: arguments.rounds.unwrap_or(DEFAULT_ROUNDS),
         max_steps: arguments.max_steps,
+        form: match arguments.form {
+            WrittenAs::Text => Form::Text,
+            WrittenAs::Json => Form::Json,
+        },
         begins_early: !arguments.dry_run,
-        profile: profile(arguments.profile.as_deref())?,
+        profile: profile(arguments)?,
     };
+    if let Some(times) = arguments.repeat {
+        return repeated::run(
+            &planrun,
+            &model,
+            (&request, times),
+            &options,
+            arguments,
+            terminal,
+        );
+    }
     let mut watch = |event: Event<'_>| tell(event, arguments.debug, terminal);
     let mut planner = match Planner::new(planrun, &model, options, &mut watch) {
         Err(Error::Findings(found)) => {
@@ -208,10 +243,18 @@ fn request(arguments: &Arguments) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn profile(path: Option<&Path>) -> Result<Profile, Failure> {
-    let Some(path) = path else {
-        return Ok(Profile::default());
+/// The profile of this request.
+fn profile(arguments: &Arguments) -> Result<Profile, Failure> {
+    let own = match &arguments.profile {
+        Some(path) => read_profile(path)?,
+        None => Profile::default(),
     };
+    let overrides = Overrides::read(&arguments.set)
+        .map_err(|error| Failure::Usage(format!("`--set`: {error}")))?;
+    Ok(own.merged(overrides))
+}
+
+fn read_profile(path: &Path) -> Result<Profile, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         Failure::Environment(format!("the profile {}: {error}", path.display()))
     };

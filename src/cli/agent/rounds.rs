@@ -52,7 +52,7 @@ pub(super) fn run(
         cancel: cancel.clone(),
         options: Options {
             rounds: arguments.rounds.unwrap_or(DEFAULT_ROUNDS),
-            profile: super::profile(arguments.profile.as_deref())?,
+            profile: super::profile(arguments)?,
             ..Options::default()
         },
         planrun,

@@ -1,7 +1,10 @@
 //! The planner: a conversation with a model that ends in a plan without errors, or in why there is none.
 
+mod form;
 mod prompt;
 mod round;
+
+pub use form::Form;
 
 use std::sync::Arc;
 
@@ -17,6 +20,7 @@ use planrun_tools::host::random_hex;
 
 use crate::answer::{plan_text, unfinished_plan};
 use crate::profile::Profile;
+use form::Callable;
 use round::{Progress, Round, check, has_error};
 
 /// How often a model may hand in a plan that has errors.
@@ -35,6 +39,8 @@ pub struct Options {
     pub rounds: usize,
     /// The most steps that a run of the plan may execute, where that is limited.
     pub max_steps: Option<u64>,
+    /// How the model writes plans.
+    pub form: Form,
     /// Pure and read steps of a plan begin while the model writes the rest of it.
     pub begins_early: bool,
     pub profile: Profile,
@@ -45,6 +51,7 @@ impl Default for Options {
         Self {
             rounds: DEFAULT_ROUNDS,
             max_steps: None,
+            form: Form::default(),
             begins_early: false,
             profile: Profile::default(),
         }
@@ -112,6 +119,8 @@ pub struct Planner<'a> {
     index: Arc<Index>,
     options: Options,
     request: Request,
+    /// What plans in JSON can call, where the model writes such.
+    callable: Option<Callable>,
     /// The plan as far as it is written, where its reads begin early.
     draft: Option<Draft>,
     watch: &'a mut dyn FnMut(Event<'_>),
@@ -148,6 +157,7 @@ impl<'a> Planner<'a> {
                 tools: prompt::lookups(),
                 ..Request::default()
             },
+            callable: None,
             draft: None,
             watch,
             turns: 0,
@@ -179,6 +189,11 @@ impl<'a> Planner<'a> {
                 text: request.to_owned(),
             },
         ];
+        self.callable = (self.options.form == Form::Json).then(|| {
+            let catalog = self.workspace.catalog(None);
+            Callable::new(catalog.signatures().cloned().collect(), request)
+        });
+        self.shape_answer();
         let begins_early = self.options.begins_early;
         self.draft =
             begins_early.then(|| Draft::new(self.workspace.clone(), self.options.max_steps));
@@ -281,6 +296,13 @@ impl<'a> Planner<'a> {
         Ok(turn)
     }
 
+    /// Asks for JSON under the schema of what can be called, where the model writes such.
+    fn shape_answer(&mut self) {
+        if let Some(callable) = &self.callable {
+            self.request.answer = callable.shape();
+        }
+    }
+
     fn say(&mut self, text: String) {
         self.request.messages.push(Message::User { text });
     }
@@ -309,6 +331,9 @@ impl<'a> Planner<'a> {
                 tool,
                 arguments: written,
             });
+            if let (Some(callable), Ok(arguments)) = (&mut self.callable, &arguments) {
+                callable.add(&prompt::described(tool, arguments));
+            }
             let answer = arguments
                 .map_err(|fault| fault.to_string())
                 .and_then(|arguments| prompt::look_up(&self.index, tool, arguments));
@@ -319,5 +344,6 @@ impl<'a> Planner<'a> {
                 name: call.name,
             });
         }
+        self.shape_answer();
     }
 }

@@ -10,6 +10,8 @@ use planrun_lang::source::SourceFile;
 use planrun_runs::runs::{CheckedPlan, Error, PlanText, Workspace};
 use planrun_serve::report;
 
+use super::form::as_text;
+
 /// Pages of codes that go back with findings that do not become fewer.
 const MAX_PAGES: usize = 3;
 
@@ -26,7 +28,7 @@ pub(super) enum Round {
 pub(super) fn check(workspace: &Arc<Workspace>, text: &str) -> Result<Round, Error> {
     let folder = &workspace.location.folder;
     let source = match PlanText::handed_in(folder, text) {
-        PlanText::Text(source) => source,
+        PlanText::Text(source) => as_text(source),
         PlanText::Broken(report) => return Ok(Round::Errors(vec![report])),
     };
     let found = |source: SourceFile| workspace.clone().checked(source).reports();

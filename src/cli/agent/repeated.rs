@@ -1,0 +1,151 @@
+//! `planrun agent --dry-run --repeat N`: how often a model finds a plan for a request, and what comes of it where it does not.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use planrun_agent::planner::{Options, Planner, Refusal};
+use planrun_models::client::HttpModel;
+use planrun_models::model::ErrorKind;
+use planrun_runs::runs::Planrun;
+use serde_json::json;
+
+use super::{Arguments, tell};
+use crate::cli::arguments::RunFormat;
+use crate::cli::run::wait;
+use crate::cli::{Exit, Failure, Terminal};
+
+/// What came of planning a request once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Ending {
+    Planned,
+    /// It wrote no plan, or one that cannot be run as it is.
+    NoPlan,
+    /// Its plan still had errors when the rounds were over.
+    Errors,
+    /// It only looked tools up.
+    Lookups,
+    RateLimited,
+    /// The model gave no answer for another reason.
+    NoAnswer,
+}
+
+impl Ending {
+    const ALL: [Self; 6] = [
+        Self::Planned,
+        Self::NoPlan,
+        Self::Errors,
+        Self::Lookups,
+        Self::RateLimited,
+        Self::NoAnswer,
+    ];
+
+    /// Its word in JSON.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::NoPlan => "no_plan",
+            Self::Errors => "errors",
+            Self::Lookups => "lookups",
+            Self::RateLimited => "rate_limited",
+            Self::NoAnswer => "no_answer",
+        }
+    }
+
+    fn told(self) -> &'static str {
+        match self {
+            Self::Planned => "plans without errors",
+            Self::NoPlan => "answers without a plan",
+            Self::Errors => "plans that still had errors",
+            Self::Lookups => "searches without an end",
+            Self::RateLimited => "refused by the limit of the model's server",
+            Self::NoAnswer => "no answer of the model",
+        }
+    }
+}
+
+/// Has a request planned several times, each in a conversation of its own, and counts what comes of it.
+///
+/// # Errors
+/// Where the project cannot be used.
+pub(super) fn run(
+    planrun: &Planrun,
+    model: &HttpModel,
+    (request, times): (&str, u32),
+    options: &Options,
+    arguments: &Arguments,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let mut endings = BTreeMap::<Ending, u32>::new();
+    let mut turns = BTreeMap::<usize, u32>::new();
+    for _ in 0..times {
+        let mut watch = |event: planrun_agent::planner::Event<'_>| {
+            if arguments.debug {
+                tell(event, true, terminal);
+            }
+        };
+        let planner = Planner::new(planrun.clone(), model, options.clone(), &mut watch);
+        let ending = match wait(planner?.plan(request))? {
+            Ok(planned) => {
+                *turns.entry(planned.turns).or_default() += 1;
+                Ending::Planned
+            }
+            Err(Refusal::Project(error)) => return Err((*error).into()),
+            Err(Refusal::Model(error)) if error.kind == ErrorKind::RateLimited => {
+                Ending::RateLimited
+            }
+            Err(Refusal::Model(_)) => Ending::NoAnswer,
+            Err(Refusal::NoPlan(_) | Refusal::Unusable(_)) => Ending::NoPlan,
+            Err(Refusal::Errors { .. }) => Ending::Errors,
+            Err(Refusal::Lookups) => Ending::Lookups,
+        };
+        *endings.entry(ending).or_default() += 1;
+    }
+    tell_counts(
+        &Counts { endings, turns },
+        times,
+        arguments.format,
+        terminal,
+    )
+}
+
+/// What came of planning a request several times.
+struct Counts {
+    endings: BTreeMap<Ending, u32>,
+    /// How many plans needed so many turns of the model, lookups included.
+    turns: BTreeMap<usize, u32>,
+}
+
+fn tell_counts(
+    counts: &Counts,
+    times: u32,
+    format: RunFormat,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let count = |ending| counts.endings.get(&ending).copied().unwrap_or_default();
+    match format {
+        RunFormat::Json | RunFormat::Ndjson => {
+            let words = Ending::ALL.map(|ending| (ending.word(), count(ending)));
+            let endings: BTreeMap<&str, u32> = words.into();
+            let document = json!({ "times": times, "endings": endings, "turns": counts.turns });
+            terminal.print_json(&format!("{document}\n"))?;
+        }
+        RunFormat::Human | RunFormat::Quiet => {
+            let mut text = String::new();
+            for ending in Ending::ALL.into_iter().filter(|ending| count(*ending) > 0) {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{:>4} {}", count(ending), ending.told());
+                for (turns, plans) in counts.turns.iter().filter(|_| ending == Ending::Planned) {
+                    let word = if *turns == 1 { "turn" } else { "turns" };
+                    let _ = writeln!(text, "{plans:>8} after {turns} {word}");
+                }
+            }
+            terminal.print(&text)?;
+        }
+    }
+    let all_planned = count(Ending::Planned) == times;
+    Ok(if all_planned {
+        Exit::Fine
+    } else {
+        Exit::Findings
+    })
+}
