@@ -55,6 +55,7 @@ const CRATES: &[Crate] = &[
         rows: &[
             &["document", "report", "tree"],
             &["draft"],
+            &["expression", "ways"],
             &["asl", "arazzo", "calls", "aintegration"],
         ],
     },

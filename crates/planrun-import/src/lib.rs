@@ -9,8 +9,10 @@ pub mod asl;
 mod calls;
 pub mod document;
 mod draft;
+mod expression;
 pub mod report;
 mod tree;
+mod ways;
 
 use planrun_lang::format;
 use planrun_lang::sema::Tools;

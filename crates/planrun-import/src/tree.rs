@@ -45,7 +45,11 @@ pub fn null() -> Expr {
 
 /// Seconds as a duration.
 pub fn seconds(value: i64) -> Expr {
-    literal(Literal::Duration(i128::from(value) * 1_000_000_000))
+    nanoseconds(i128::from(value) * 1_000_000_000)
+}
+
+pub fn nanoseconds(value: i128) -> Expr {
+    literal(Literal::Duration(value))
 }
 
 /// A plain value of a document. Numbers that no number of the language holds are doubles.
@@ -343,6 +347,15 @@ pub fn as_text(value: Expr) -> Expr {
 
 /// A value of which a document says that it is a truth value, where a plan wants to know it.
 pub fn truth(value: Expr) -> Expr {
+    if is_truth(&value) {
+        value
+    } else {
+        binary(value, BinaryOp::Equal, boolean(true))
+    }
+}
+
+/// Whether an expression surely gives a truth value.
+pub fn is_truth(value: &Expr) -> bool {
     let compares = |operator: BinaryOp| {
         !matches!(
             operator,
@@ -353,20 +366,15 @@ pub fn truth(value: Expr) -> Expr {
                 | BinaryOp::Remainder
         )
     };
-    let is_truth = match &value.kind {
+    match &value.kind {
         ExprKind::Chain { rest, .. } => rest.iter().all(|link| compares(link.operator)),
         ExprKind::Unary { operators, .. } => operators.iter().all(|(one, _)| *one == UnaryOp::Not),
         ExprKind::Literal(Literal::Bool(_)) | ExprKind::Is { .. } => true,
         ExprKind::Call { function, .. } => &*function.text == "has",
         ExprKind::Path { links, .. } => links.last().is_some_and(|link| {
-            matches!(&link.kind, LinkKind::Call { name, .. } if matches!(&*name.text, "contains" | "matches" | "startsWith" | "endsWith"))
+            matches!(&link.kind, LinkKind::Call { name, .. } if matches!(&*name.text, "contains" | "matches" | "startsWith" | "endsWith" | "exists" | "all"))
         }),
         _ => false,
-    };
-    if is_truth {
-        value
-    } else {
-        binary(value, BinaryOp::Equal, boolean(true))
     }
 }
 

@@ -2,21 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use planrun_lang::syntax::ast::Expr;
 use planrun_lang::yaml::{Content, Node};
 
 use super::path::Path;
-use super::value::Value;
 use super::{intrinsic, jsonata};
 use crate::draft::Draft;
 use crate::tree;
-
-/// The element of a `Map` and its number.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Element {
-    pub value: Expr,
-    pub index: Expr,
-}
+use crate::ways::Element;
+use crate::ways::value::Value;
 
 /// What a state can read.
 pub struct Scope<'s> {

@@ -7,13 +7,15 @@ use planrun_lang::types::Effect;
 use planrun_lang::yaml::{Content, Node};
 
 use super::data::Scope;
-use super::flow::{Flow, Going, Region, Target, Translator, Way, duration, proceed, scope_of};
+use super::flow::{Translator, duration, proceed, scope_of};
 use super::machine::{Machine, State};
 use super::output::error_class;
-use super::value::Value;
 use crate::document::{Refused, items};
 use crate::draft::{Draft, identifier, is_writable};
 use crate::tree;
+use crate::ways::inputs::INPUT;
+use crate::ways::value::Value;
+use crate::ways::{Flow, Going, Region, Target, Walk as _, Way};
 
 /// The namespace of tasks whose resource names no service.
 const TASKS: &str = "tasks";
@@ -118,7 +120,7 @@ fn arguments_of(state: &State<'_>, value: &Value, draft: &mut Draft<'_>) -> Vec<
         what,
         "is the argument `input` of the tool",
     );
-    vec![(super::INPUT.to_owned(), value.expr())]
+    vec![(INPUT.to_owned(), value.expr())]
 }
 
 fn tell_left_out(state: &State<'_>, draft: &mut Draft<'_>) {
@@ -318,10 +320,11 @@ impl Translator<'_, '_> {
         let after = self.after(state, Some(Value::Opaque(given)), flow, out);
         ways.push(Way {
             condition: None,
-            to: state.text("Next").map_or(Target::End, Target::State),
+            begun: Vec::new(),
+            to: state.text("Next").map_or(Target::End, Target::Place),
             flow: after,
         });
-        self.part(machine, state, ways, region, out)
+        self.part(machine, state.name, ways, region, out)
     }
 
     /// A step that tells which way is taken behind it, and with what.
@@ -375,7 +378,8 @@ impl Translator<'_, '_> {
             let tag = tree::text(&tag(catchers, number));
             ways.push(Way {
                 condition: Some(tree::binary(to, BinaryOp::Equal, tag)),
-                to: Target::State(catcher.target),
+                begun: Vec::new(),
+                to: Target::Place(catcher.target),
                 flow: after,
             });
         }
