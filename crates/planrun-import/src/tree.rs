@@ -337,6 +337,15 @@ pub fn fail(class: &str, message: Expr) -> Statement {
     })
 }
 
+/// A failure under a condition.
+pub fn fail_when(class: &str, message: Expr, condition: Expr) -> Statement {
+    statement(StatementKind::Fail {
+        class: name(class),
+        message: Some(Box::new(as_text(message))),
+        when: Some(Box::new(condition)),
+    })
+}
+
 /// A value as text: texts stay as they are.
 pub fn as_text(value: Expr) -> Expr {
     match &value.kind {

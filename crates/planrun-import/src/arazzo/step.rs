@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::syntax::ast::{
-    Argument, ClauseKind, Expr, ExprKind, Literal, Statement, StatementKind, StepBody,
+    Argument, ClauseKind, Expr, ExprKind, Statement, StatementKind, StepBody,
 };
 use planrun_lang::yaml::{Content, Node};
 
@@ -12,6 +12,7 @@ use super::{Done, Workflow};
 use crate::document::{entries, items};
 use crate::draft::{excerpt, identifier, is_writable};
 use crate::tree::{self, NOWHERE};
+use crate::ways::retry::Retry;
 
 /// What a step calls.
 enum Called {
@@ -235,20 +236,15 @@ fn retry(action: &Node) -> ClauseKind {
         reason = "clamped to what a retry may have"
     )]
     let whole = |number: f64| number.clamp(0.0, 1.0e6).ceil() as i64;
-    let classes = ["transient", "tool"].map(tree::variable);
-    ClauseKind::Retry(tree::object(vec![
-        (
-            "attempts".to_owned(),
-            tree::int(whole(number("retryLimit").unwrap_or(1.0)) + 1),
-        ),
-        (
-            "delay".to_owned(),
-            tree::seconds(whole(number("retryAfter").unwrap_or(0.0))),
-        ),
-        ("factor".to_owned(), tree::literal(Literal::Double(1.0))),
-        ("jitter".to_owned(), tree::variable("none")),
-        ("on".to_owned(), tree::list(classes.to_vec())),
-    ]))
+    let retry = Retry {
+        attempts: whole(number("retryLimit").unwrap_or(1.0)) + 1,
+        delay: number("retryAfter").unwrap_or(0.0) * 1e9,
+        factor: 1.0,
+        max_delay: None,
+        jitter: false,
+        on: vec!["transient".to_owned(), "tool".to_owned()],
+    };
+    retry.clause()
 }
 
 /// A call of a plan of the same file.

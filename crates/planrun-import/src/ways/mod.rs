@@ -3,6 +3,7 @@
 pub mod graph;
 pub mod inputs;
 pub mod repetition;
+pub mod retry;
 pub mod value;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -58,7 +58,9 @@ pub fn repeat<'d, 't, W: Walk<'d, 't> + ?Sized>(
     if let Some((at, after)) = reached {
         finish(region.stops.get(at), &after, &mut body);
     }
-    let last = rounds_of(&round, &start, MAX_ROUNDS, &rounds, body, out);
+    let body = rounds_of(&round, &start, MAX_ROUNDS, body);
+    out.push(tree::step(&rounds, body, Vec::new()));
+    let last = last_of(tree::variable(&rounds));
     let why =
         format!("is a `repeat` of at most {MAX_ROUNDS} rounds: every loop of a plan has a bound");
     walk.draft().changed(head.span, what, why);
@@ -74,23 +76,14 @@ pub fn any(name: &str, value: Expr) -> Statement {
     })
 }
 
-/// Writes down a `repeat`. Gives what its last round has yielded.
-pub fn rounds_of(
-    round: &str,
-    start: &str,
-    max: i64,
-    step: &str,
-    body: Vec<Statement>,
-    out: &mut Vec<Statement>,
-) -> Expr {
-    let repeat = StepBody::Repeat {
+/// A `repeat` whose first round begins with what is called `start`.
+pub fn rounds_of(round: &str, start: &str, max: i64, body: Vec<Statement>) -> StepBody {
+    StepBody::Repeat {
         state: tree::name(round),
         initial: Box::new(tree::variable(start)),
         max: Some(Box::new(tree::int(max))),
         body: tree::block(body),
-    };
-    out.push(tree::step(step, repeat, Vec::new()));
-    last_of(tree::variable(step))
+    }
 }
 
 /// The last element of a list that is not empty.

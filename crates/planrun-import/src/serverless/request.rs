@@ -1,0 +1,142 @@
+//! `call: http`, as the built-in tool that sends requests.
+
+use std::collections::BTreeSet;
+
+use planrun_lang::syntax::ast::{BinaryOp, Expr, Statement, StepBody};
+use planrun_lang::yaml::Node;
+
+use super::Workflow;
+use super::data::Data;
+use super::errors::status_class;
+use super::tasks::Task;
+use crate::draft::excerpt;
+use crate::expression::concatenated;
+use crate::tree;
+use crate::ways::value::Value;
+
+/// The methods that the tool knows.
+const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
+
+impl<'d> Workflow<'_, 'd, '_> {
+    /// A request. What is no good answer fails, as it does there.
+    pub fn fetched(&mut self, task: &Task<'d>, data: &Data, out: &mut Vec<Statement>) -> Value {
+        let with = |field: &str| task.get("with").and_then(|with| with.get(field));
+        let Some(endpoint) = with("endpoint") else {
+            return self.not_called(task, task.span, "it has no `endpoint`");
+        };
+        let uri = endpoint.get("uri").unwrap_or(endpoint);
+        let mut arguments = vec![("url".to_owned(), self.address(uri, data))];
+        self.allow(uri);
+        let method = with("method")
+            .and_then(Node::text)
+            .unwrap_or("GET")
+            .to_uppercase();
+        if !METHODS.contains(&method.as_str()) {
+            let node = with("method").unwrap_or(task.node);
+            return self.not_called(task, node.span, "requests have no such method here");
+        }
+        if method != "GET" {
+            arguments.push(("method".to_owned(), tree::text(&method)));
+        }
+        if let Some(headers) = self.headers(with("headers"), endpoint, data) {
+            arguments.push(("headers".to_owned(), headers));
+        }
+        for part in ["body", "query"] {
+            if let Some(node) = with(part) {
+                arguments.push((part.to_owned(), self.template(node, data).expr()));
+            }
+        }
+        // Without a word of it a workflow tries once; requests that change nothing are tried three times here.
+        self.repeats |= self.retry.is_none() && !["POST", "PATCH"].contains(&method.as_str());
+        let call = self
+            .draft
+            .call("http", "fetch", arguments, &BTreeSet::new());
+        let step = self.step_name(task);
+        let clauses = self.clauses(task);
+        out.push(tree::step(&step, StepBody::Call(call), clauses));
+        let is_lenient = with("redirect").and_then(Node::scalar).as_deref() == Some("true");
+        self.refuse(task, &step, if is_lenient { 400 } else { 300 }, out);
+        self.answer(task, &step)
+    }
+
+    /// Fails where the answer has a status that is none of success.
+    fn refuse(&mut self, task: &Task<'d>, step: &str, least: i64, out: &mut Vec<Statement>) {
+        let status = || tree::field(tree::variable(step), "status");
+        let message = || {
+            let said = format!("{}: the answer has the status ", excerpt(task.name));
+            concatenated([tree::text(&said), status()])
+        };
+        for one in self.statuses.iter().filter(|one| **one >= least) {
+            let is_it = tree::binary(status(), BinaryOp::Equal, tree::int(*one));
+            out.push(tree::fail_when(&status_class(*one), message(), is_it));
+        }
+        let is_bad = tree::binary(status(), BinaryOp::GreaterEqual, tree::int(least));
+        out.push(tree::fail_when("tool.failed", message(), is_bad));
+    }
+
+    /// What is read of an answer.
+    fn answer(&mut self, task: &Task<'d>, step: &str) -> Value {
+        let output = task.get("with").and_then(|with| with.get("output"));
+        let part = |field: &str| Value::Opaque(tree::field(tree::variable(step), field));
+        match output.and_then(Node::text) {
+            Some("response") => Value::object(vec![
+                ("statusCode".to_owned(), part("status")),
+                ("headers".to_owned(), part("headers")),
+                ("content".to_owned(), part("body")),
+            ]),
+            Some("raw") => {
+                let span = output.map_or(task.span, |node| node.span);
+                self.not_called(task, span, "an answer is read as what it says that it is")
+            }
+            _ => part("body"),
+        }
+    }
+
+    fn headers(&mut self, headers: Option<&Node>, endpoint: &'d Node, data: &Data) -> Option<Expr> {
+        let headers = headers.map(|node| self.template(node, data));
+        let Some(authentication) = endpoint.get("authentication") else {
+            return headers.map(|headers| headers.expr());
+        };
+        let authentication = match authentication.get("use") {
+            Some(named) => self.used("authentications", named),
+            None => authentication,
+        };
+        let token = authentication
+            .get("bearer")
+            .and_then(|node| node.get("token"));
+        let computed = token.filter(|node| node.text().is_some_and(|text| text.contains("${")));
+        let value = match computed {
+            Some(node) => {
+                let token = self.template(node, data).expr();
+                concatenated([tree::text("Bearer "), token])
+            }
+            None => {
+                let why = "credentials are those of the project, and never in a plan: describe the system in an app file that has them";
+                self.draft
+                    .hole(authentication.span, "`authentication` of a call", why)
+            }
+        };
+        let headers = headers.unwrap_or_else(|| Value::object(Vec::new()));
+        let key = "authorization".to_owned();
+        Some(headers.with(&[key], Value::Opaque(value)).expr())
+    }
+
+    /// Allows the host of an address, where it is written down.
+    fn allow(&mut self, uri: &Node) {
+        let text = uri.text().unwrap_or_default();
+        let host = ["https://", "http://"]
+            .into_iter()
+            .find_map(|scheme| text.strip_prefix(scheme))
+            .and_then(|rest| rest.split(['/', '?', '#']).next())
+            .filter(|host| !host.is_empty() && !host.contains(['{', '}', '$', '@', '*', '\\']));
+        match host {
+            Some(host) => {
+                self.hosts.insert(host.to_owned());
+            }
+            None => {
+                let why = "is computed: say in `allow { net: […] }` which hosts may be called";
+                self.draft.lost(uri.span, "the host of an address", why);
+            }
+        }
+    }
+}
