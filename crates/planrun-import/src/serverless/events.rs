@@ -64,9 +64,15 @@ impl<'d> Workflow<'_, 'd, '_> {
                 let why = "the events stand in the order of the document, and not of their arrival";
                 self.draft.changed(to.span, what, why);
             }
-            one.into_iter()
-                .map(|filter| self.one_of(task, filter, data, out))
-                .collect()
+            let mut brought = Vec::new();
+            for (number, filter) in one.into_iter().enumerate() {
+                let name = match number {
+                    0 => self.step_name(task),
+                    _ => self.draft.name(task.name),
+                };
+                brought.push(self.one_of(task, name, filter, data, out));
+            }
+            brought
         };
         let events = brought.into_iter().map(|(kind, value)| {
             if is_bare {
@@ -107,12 +113,12 @@ impl<'d> Workflow<'_, 'd, '_> {
     fn one_of(
         &mut self,
         task: &Task<'d>,
+        name: String,
         filter: &'d Node,
         data: &Data,
         out: &mut Vec<Statement>,
     ) -> (Option<String>, Expr) {
         let (kind, condition) = self.filter(task, filter);
-        let name = self.step_name(task);
         let on = kind.as_deref().map_or_else(tree::null, signal);
         let clauses = self.clauses(task);
         let Some(condition) = condition else {
@@ -121,7 +127,6 @@ impl<'d> Workflow<'_, 'd, '_> {
         };
         let got = self.draft.name(&format!("{}_event", task.name));
         let round = self.draft.name("round");
-        let start = self.draft.name(&format!("{}_start", task.name));
         let event = data.on(Value::Opaque(tree::variable(&got)));
         let holds = jq::truth(self.expression(condition, &event).expr());
         let following = tree::binary(tree::variable(&round), BinaryOp::Add, tree::int(1));
@@ -130,8 +135,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             tree::yields(tree::variable(&got)),
             tree::next(tree::conditional(holds, tree::null(), following)),
         ];
-        out.push(tree::bind(&start, tree::int(0)));
-        let body = rounds_of(&round, &start, MAX_PASSED, body);
+        let body = rounds_of(&round, tree::int(0), MAX_PASSED, body);
         out.push(tree::step(&name, body, clauses));
         (kind, last_of(tree::variable(&name)))
     }

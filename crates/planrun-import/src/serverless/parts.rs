@@ -1,7 +1,7 @@
 //! Tasks that hold tasks: blocks, loops, branches that run side by side, and what is done where they fail.
 
 use planrun_lang::syntax::ast::{
-    ArmBody, BinaryOp, Block, ClauseKind, Expr, Statement, StatementKind, StepBody,
+    ArmBody, BinaryOp, Block, ClauseKind, Expr, Name, Statement, StatementKind, StepBody,
 };
 use planrun_lang::yaml::{Entry, Node};
 
@@ -10,11 +10,11 @@ use super::data::Data;
 use super::jq;
 use super::tasks::{CONTEXT, Task, Tasks, exports, only_entry};
 use crate::document::{Refused, items};
-use crate::draft::{excerpt, expressions};
+use crate::draft::{excerpt, expressions, identifier};
 use crate::expression::reads;
 use crate::tree;
 use crate::ways::Flow;
-use crate::ways::repetition::{any, handed_on, last_of, rounds_of, taken_up};
+use crate::ways::repetition::{DATA, any, handed_on, last_of, rounds_of, taken_up};
 use crate::ways::value::Value;
 
 /// The most elements of a list, since every loop of a plan has a bound.
@@ -135,7 +135,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         self.draft.changed(task.span, what, why);
         let mut within = flow.clone();
         let variable = |name: &str| Value::Opaque(tree::variable(name));
-        within.value = Value::Opaque(tree::field(tree::variable(&round.state), "data"));
+        within.value = Value::Opaque(tree::field(tree::variable(&round.state), DATA));
         within
             .variables
             .insert(each.to_owned(), variable(&round.item));
@@ -203,7 +203,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         let state = || tree::variable(&round.state);
         let number = || tree::field(state(), "number");
         let handed = |flow: &Flow, number: Expr| {
-            let mut fields = vec![("data".to_owned(), flow.value.expr())];
+            let mut fields = vec![(DATA.to_owned(), flow.value.expr())];
             if leaves.exports {
                 let context = flow.variables.get(CONTEXT);
                 let context = context.map_or_else(tree::null, Value::expr);
@@ -234,10 +234,12 @@ impl<'d> Workflow<'_, 'd, '_> {
         ];
         let start = self.draft.name(&format!("{name}_start"));
         out.push(any(&start, handed(flow, tree::int(0))));
-        let body = rounds_of(&round.state, &start, MAX_ELEMENTS + 1, body);
+        let body = rounds_of(&round.state, tree::variable(&start), MAX_ELEMENTS + 1, body);
         out.push(tree::step(name, body, written.clauses));
         let last = last_of(tree::variable(name));
-        self.resumed(flow, leaves, last, out)
+        let mut after = self.resumed(flow, leaves, last.clone(), out);
+        after.value = Value::Opaque(tree::field(last, DATA));
+        after
     }
 
     /// `fork`: all branches, or the first that is done.
@@ -269,11 +271,14 @@ impl<'d> Workflow<'_, 'd, '_> {
     }
 
     fn raced(&mut self, branches: &[&'d Entry], flow: &Flow) -> Result<StepBody, Refused> {
-        let mut arms = Vec::new();
+        let mut arms: Vec<(Name, ArmBody)> = Vec::new();
         for branch in branches {
-            let name = self.draft.name_of(&branch.name, branch.span, "branch");
+            let mut name = tree::name(&identifier(&branch.name));
+            if arms.iter().any(|(there, _)| there.text == name.text) {
+                name = tree::name(&self.draft.name(&branch.name));
+            }
             let block = self.branch(branch, flow)?;
-            arms.push((tree::name(&name), ArmBody::Do(block)));
+            arms.push((name, ArmBody::Do(block)));
         }
         Ok(StepBody::Race(arms))
     }

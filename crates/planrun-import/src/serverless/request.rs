@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use planrun_lang::syntax::ast::{BinaryOp, Expr, Statement, StepBody};
+use planrun_lang::source::Span;
+use planrun_lang::syntax::ast::{
+    BinaryOp, Expr, ExprKind, Literal, Statement, StepBody, TemplatePart,
+};
 use planrun_lang::yaml::Node;
 
 use super::Workflow;
@@ -25,8 +28,9 @@ impl<'d> Workflow<'_, 'd, '_> {
             return self.not_called(task, task.span, "it has no `endpoint`");
         };
         let uri = endpoint.get("uri").unwrap_or(endpoint);
-        let mut arguments = vec![("url".to_owned(), self.address(uri, data))];
-        self.allow(uri);
+        let address = self.address(uri, data);
+        self.allow(&address, uri.span);
+        let mut arguments = vec![("url".to_owned(), address)];
         let method = with("method")
             .and_then(Node::text)
             .unwrap_or("GET")
@@ -122,20 +126,31 @@ impl<'d> Workflow<'_, 'd, '_> {
     }
 
     /// Allows the host of an address, where it is written down.
-    fn allow(&mut self, uri: &Node) {
-        let text = uri.text().unwrap_or_default();
-        let host = ["https://", "http://"]
-            .into_iter()
-            .find_map(|scheme| text.strip_prefix(scheme))
-            .and_then(|rest| rest.split(['/', '?', '#']).next())
-            .filter(|host| !host.is_empty() && !host.contains(['{', '}', '$', '@', '*', '\\']));
+    fn allow(&mut self, address: &Expr, span: Span) {
+        let beginning = match &address.kind {
+            ExprKind::Literal(Literal::String(text)) => Some((&**text, true)),
+            ExprKind::Template(parts) => match parts.first() {
+                Some(TemplatePart::Text(text)) => Some((&**text, false)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let host = beginning.and_then(|(text, is_all)| {
+            let rest = ["https://", "http://"]
+                .into_iter()
+                .find_map(|scheme| text.strip_prefix(scheme))?;
+            let end = rest.find(['/', '?', '#']);
+            let end = end.or(is_all.then_some(rest.len()))?;
+            let host = rest.get(..end)?;
+            (!host.is_empty() && !host.contains(['@', '*', '\\'])).then(|| host.to_owned())
+        });
         match host {
             Some(host) => {
-                self.hosts.insert(host.to_owned());
+                self.hosts.insert(host);
             }
             None => {
                 let why = "is computed: say in `allow { net: […] }` which hosts may be called";
-                self.draft.lost(uri.span, "the host of an address", why);
+                self.draft.lost(span, "the host of an address", why);
             }
         }
     }

@@ -345,7 +345,13 @@ pub trait Walk<'d, 't> {
             })
             .collect();
         if !is_same {
-            let name = self.draft().name(&format!("{at}_input"));
+            // Behind the last place nothing has an input.
+            let name = if at.is_empty() {
+                "output".to_owned()
+            } else {
+                format!("{at}_input")
+            };
+            let name = self.draft().name(&name);
             for (_, block, reached) in arms.iter_mut() {
                 if let Some((_, flow)) = reached {
                     block.push(tree::bind(&name, flow.value.expr()));

@@ -14,7 +14,7 @@ use crate::tree;
 /// The most rounds of a loop, since every loop of a plan has a bound.
 const MAX_ROUNDS: i64 = 1000;
 /// What a round hands on beside the variables.
-const DATA: &str = "data";
+pub const DATA: &str = "data";
 
 /// The loop that begins at a place.
 ///
@@ -58,7 +58,7 @@ pub fn repeat<'d, 't, W: Walk<'d, 't> + ?Sized>(
     if let Some((at, after)) = reached {
         finish(region.stops.get(at), &after, &mut body);
     }
-    let body = rounds_of(&round, &start, MAX_ROUNDS, body);
+    let body = rounds_of(&round, tree::variable(&start), MAX_ROUNDS, body);
     out.push(tree::step(&rounds, body, Vec::new()));
     let last = last_of(tree::variable(&rounds));
     let why =
@@ -76,11 +76,11 @@ pub fn any(name: &str, value: Expr) -> Statement {
     })
 }
 
-/// A `repeat` whose first round begins with what is called `start`.
-pub fn rounds_of(round: &str, start: &str, max: i64, body: Vec<Statement>) -> StepBody {
+/// A `repeat`, whose state is called `round`.
+pub fn rounds_of(round: &str, initial: Expr, max: i64, body: Vec<Statement>) -> StepBody {
     StepBody::Repeat {
         state: tree::name(round),
-        initial: Box::new(tree::variable(start)),
+        initial: Box::new(initial),
         max: Some(Box::new(tree::int(max))),
         body: tree::block(body),
     }
