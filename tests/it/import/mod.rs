@@ -6,3 +6,4 @@ mod hostile;
 mod page;
 mod recorded;
 mod systems;
+mod workflows;

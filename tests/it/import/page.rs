@@ -80,6 +80,10 @@ fn told(format: Format) -> (&'static str, &'static str) {
             "a plan for each workflow, whose inputs are those of its schema. A step calls the operation as a tool of the namespace that is called like its source, or the plan of another workflow; `outputs` are expressions, \
              `successCriteria` an `ensure`, a `retry` is a `retry`. Criteria that only ask for a good status are what every call asks for. Not carried: `goto` and `end`, headers and statuses as values, `replacements`",
         ),
+        Format::Serverless => (
+            "Workflows of Serverless Workflow 1.0, with expressions in jq",
+            "see [below](#serverless-workflows)",
+        ),
         Format::Aintegration => (
             "Plans of AIntegration: tasks and listeners, in both spellings (`trigger_condition` and `trigger_status`, `listener_type` and `action_type`)",
             "`task` and `listener` items. An agent becomes a call of the one tool of its app that its prompt names, or that is the only one to change something; what it read in its prompt becomes an input. \

@@ -109,11 +109,8 @@ impl<'d> Workflow<'_, 'd, '_> {
             let namespace = self.namespace(Some(source));
             return Some(Called::Tool(namespace, operation_name(operation)));
         }
-        let mut known = self.draft.tools_named(operation);
-        if known.len() == 1 {
-            return known
-                .pop()
-                .map(|(namespace, tool)| Called::Tool(namespace, tool));
+        if let Some(namespace) = self.draft.system_with(operation) {
+            return Some(Called::Tool(namespace, operation.to_owned()));
         }
         Some(Called::Tool(
             self.namespace(None),

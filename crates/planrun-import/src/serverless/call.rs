@@ -43,7 +43,7 @@ pub fn namespace_of(node: &Node) -> Option<String> {
         }
         "a2a" => with("agentCard").or(with("server")),
         "mcp" => with("transport").and_then(|transport| transport.get("http")),
-        _ => return Some(FUNCTIONS.to_owned()),
+        function => return Some(function_path(function).0),
     };
     let named = resource.and_then(|resource| resource.get("name")?.text());
     let host = || resource.and_then(address).and_then(host_word);
@@ -99,7 +99,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             "a2a" => self.told(task, data, out),
             _ => {
                 let arguments = self.arguments(task.get("with"), data);
-                let tool = function_name(kind);
+                let (_, tool) = function_path(kind);
                 self.call(task, &tool, arguments, out)
             }
         };
@@ -118,7 +118,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         let mut within = flow;
         if self.functions.contains(&function.name.as_str()) {
             let why = "a function that calls itself has no end here";
-            within.value = self.not_called(task, task.span, why);
+            within.value = self.not_called(task, task.span, why, out);
             return Ok(within);
         }
         if let Some(node) = task.get("with") {
@@ -149,7 +149,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             .and_then(Node::text)
             .filter(|tool| is_writable(tool))
         else {
-            return self.not_called(task, task.span, &format!("it has no `{name}`"));
+            return self.not_called(task, task.span, &format!("it has no `{name}`"), out);
         };
         self.tell_credentials(task);
         let arguments = self.arguments(with(arguments), data);
@@ -162,7 +162,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         let Some(message) = with("message") else {
             let why =
                 "a plan does not subscribe to messages; a system that does can send it signals";
-            return self.not_called(task, task.span, why);
+            return self.not_called(task, task.span, why, out);
         };
         self.tell_credentials(task);
         let operation = with("operation").or(with("channel")).and_then(Node::text);
@@ -183,12 +183,12 @@ impl<'d> Workflow<'_, 'd, '_> {
         let with = |field: &str| task.get("with").and_then(|with| with.get(field));
         if with("method").and_then(Node::text) != Some("tools/call") {
             let why = "a plan calls the tools of a server, and nothing else of it";
-            return self.not_called(task, task.span, why);
+            return self.not_called(task, task.span, why, out);
         }
         let parameters = with("parameters");
         let name = parameters.and_then(|node| node.get("name")?.text());
         let Some(name) = name.filter(|name| is_writable(name) && !name.contains("${")) else {
-            return self.not_called(task, task.span, "it names no tool");
+            return self.not_called(task, task.span, "it names no tool", out);
         };
         if let Some(node) = with("transport") {
             let why = "is left out: where a server is stands in `planrun.yaml`";
@@ -207,7 +207,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         let message = with("parameters").and_then(|node| node.get("message"));
         let Some(message) = message.filter(|_| method.starts_with("message/")) else {
             let why = "an agent is told something by a call, and its tasks are followed by itself";
-            return self.not_called(task, task.span, why);
+            return self.not_called(task, task.span, why, out);
         };
         let (mut texts, mut arguments) = (Vec::new(), Vec::new());
         for part in items(message, "parts") {
@@ -233,7 +233,7 @@ impl<'d> Workflow<'_, 'd, '_> {
     pub fn process(&mut self, task: &Task<'d>, data: &Data, out: &mut Vec<Statement>) -> Value {
         let Some(workflow) = task.body().get("workflow") else {
             let why = "code and commands are no part of a plan; make a program or a server of it, and call that as a tool";
-            return self.not_called(task, task.body().span, why);
+            return self.not_called(task, task.body().span, why, out);
         };
         if let Some(node) = workflow.get("version") {
             let why = "is left out: the project says which one its tool is";
@@ -281,10 +281,12 @@ impl<'d> Workflow<'_, 'd, '_> {
         out: &mut Vec<Statement>,
     ) -> Value {
         let mut namespace = namespace_of(task.node).unwrap_or_else(|| FUNCTIONS.to_owned());
-        if self.draft.signature(&namespace, tool).is_none()
-            && let [(only, _)] = self.draft.tools_named(tool).as_slice()
+        let is_described = matches!(task.body().text(), Some("openapi" | "mcp" | "grpc"));
+        if is_described
+            && self.draft.signature(&namespace, tool).is_none()
+            && let Some(system) = self.draft.system_with(tool)
         {
-            namespace.clone_from(only);
+            namespace = system;
         }
         let call = Call {
             namespace,
@@ -329,10 +331,17 @@ impl<'d> Workflow<'_, 'd, '_> {
         clauses
     }
 
-    /// What stands where something cannot be called.
-    pub fn not_called(&mut self, task: &Task<'d>, span: Span, why: &str) -> Value {
+    /// A step that stands where something cannot be called.
+    pub fn not_called(
+        &mut self,
+        task: &Task<'d>,
+        span: Span,
+        why: &str,
+        out: &mut Vec<Statement>,
+    ) -> Value {
         let what = format!("task `{}`", excerpt(task.name));
-        Value::Opaque(self.draft.hole(span, what, why))
+        let hole = self.draft.hole(span, what, why);
+        self.calls(task, hole, out)
     }
 
     fn tell_credentials(&mut self, task: &Task<'d>) {
@@ -360,11 +369,18 @@ impl<'d> Workflow<'_, 'd, '_> {
     }
 }
 
-/// The name of a function: `log` of `log:1.0.0@catalog`, and of an address that ends in `/log/1.0.0/function.yaml`.
-fn function_name(called: &str) -> String {
+/// The namespace and the name of the tool that a function is: `functions.log` of `log:1.0.0@catalog` and of an address
+/// that ends in `/functions/log/1.0.0/function.yaml`, and `desk.close` of `desk.close`.
+fn function_path(called: &str) -> (String, String) {
     let path: Vec<&str> = called.split('/').collect();
     let behind = path.iter().position(|part| *part == "functions");
     let named = behind.and_then(|at| path.get(at + 1)).or(path.last());
     let named = named.copied().unwrap_or(called);
-    identifier(named.split([':', '@']).next().unwrap_or(named))
+    let name = named.split([':', '@']).next().unwrap_or(named);
+    match name.split_once('.') {
+        Some((namespace, tool)) if tree::is_word(namespace) && tree::is_word(tool) => {
+            (namespace.to_owned(), tool.to_owned())
+        }
+        _ => (FUNCTIONS.to_owned(), identifier(name)),
+    }
 }

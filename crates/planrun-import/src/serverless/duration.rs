@@ -2,6 +2,8 @@
 
 use planrun_lang::yaml::Node;
 
+/// What is said of a duration that is none.
+pub const WANTED: &str = "is no duration that is written down, such as `PT5M` or `{ minutes: 5 }`";
 const SECOND: f64 = 1e9;
 /// Longer durations are refused, in nanoseconds: a hundred years.
 const MAX: f64 = 100.0 * 365.0 * 86_400.0 * SECOND;

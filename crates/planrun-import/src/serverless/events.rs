@@ -39,46 +39,55 @@ impl<'d> Workflow<'_, 'd, '_> {
     pub fn listened(&mut self, task: &Task<'d>, data: &Data, out: &mut Vec<Statement>) -> Value {
         let to = task.body().get("to").unwrap_or(task.body());
         let what = format!("`listen` of task `{}`", excerpt(task.name));
-        let more = to.get("until").or(task.get("foreach"));
-        let (any, all) = (items(to, "any"), items(to, "all"));
-        if let Some(node) = more {
+        if let Some(node) = to.get("until").or(task.get("foreach")) {
             let why = "a step waits for one event; go through several with a `repeat` around it, or a listener";
-            return Value::Opaque(self.draft.hole(node.span, what, why));
+            return self.not_called(task, node.span, why, out);
         }
-        if any.is_empty() && all.is_empty() && to.get("one").is_none() {
+        let (any, all) = (items(to, "any"), items(to, "all"));
+        let filters = to.get("one").into_iter().chain(any).chain(all);
+        let filters = filters.map(|filter| self.filter(task, filter));
+        let Some(filters) = filters.collect::<Option<Vec<Filter<'d>>>>() else {
+            let why = "an event without a type that is written down is no signal, which has a name";
+            return self.not_called(task, to.span, why, out);
+        };
+        let is_one_of_several = any.len() > 1;
+        if filters.is_empty() {
             let why = "a step waits for events that have a name, and not for any event";
-            return Value::Opaque(self.draft.hole(to.span, what, why));
+            return self.not_called(task, to.span, why, out);
         }
-        let envelope = task.body().get("read").and_then(Node::text);
-        let is_bare = matches!(envelope, None | Some("data"));
-        if let Some(node) = task.body().get("read").filter(|_| !is_bare) {
+        if is_one_of_several && filters.iter().any(|filter| filter.holds.is_some()) {
+            let why = "a wait for one of several events takes what comes, whatever data it has";
+            return self.not_called(task, to.span, why, out);
+        }
+        if filters.len() > 1 && !is_one_of_several {
+            let why = "the events stand in the order of the document, and not of their arrival";
+            self.draft.changed(to.span, &*what, why);
+        }
+        let read = task.body().get("read");
+        let enveloped = read.filter(|node| node.text() != Some("data"));
+        if let Some(node) = enveloped {
             let why = "a signal has a name and data, and no more of an envelope";
-            self.draft.changed(node.span, &*what, why);
+            self.draft.changed(node.span, what, why);
         }
-        let brought = if let [_, _, ..] = any {
-            vec![self.any_of(task, any, out)]
+        let brought = if is_one_of_several {
+            vec![(None, self.any_of(task, &filters, out))]
         } else {
-            let one = to.get("one").into_iter().chain(any).chain(all);
-            let one: Vec<&'d Node> = one.collect();
-            if one.len() > 1 {
-                let why = "the events stand in the order of the document, and not of their arrival";
-                self.draft.changed(to.span, what, why);
-            }
             let mut brought = Vec::new();
-            for (number, filter) in one.into_iter().enumerate() {
+            for (number, filter) in filters.iter().enumerate() {
                 let name = match number {
                     0 => self.step_name(task),
                     _ => self.draft.name(task.name),
                 };
-                brought.push(self.one_of(task, name, filter, data, out));
+                let event = self.one_of(task, &name, filter, data, out);
+                brought.push((Some(filter.kind), event));
             }
             brought
         };
         let events = brought.into_iter().map(|(kind, value)| {
-            if is_bare {
+            if enveloped.is_none() {
                 return value;
             }
-            let kind = kind.map_or_else(tree::null, |kind| tree::text(&kind));
+            let kind = kind.map_or_else(tree::null, tree::text);
             tree::object(vec![("type".to_owned(), kind), ("data".to_owned(), value)])
         });
         Value::Opaque(tree::list(events.collect()))
@@ -88,42 +97,31 @@ impl<'d> Workflow<'_, 'd, '_> {
     fn any_of(
         &mut self,
         task: &Task<'d>,
-        filters: &'d [Node],
+        filters: &[Filter<'d>],
         out: &mut Vec<Statement>,
-    ) -> (Option<String>, Expr) {
-        let mut signals = Vec::new();
-        for filter in filters {
-            let (kind, condition) = self.filter(task, filter);
-            if let Some(node) = condition {
-                let what = format!("a filter of task `{}`", excerpt(task.name));
-                let why =
-                    "a wait for one of several events takes what comes; ask its data behind it";
-                self.draft.lost(node.span, what, why);
-            }
-            signals.extend(kind.map(|kind| signal(&kind)));
-        }
+    ) -> Expr {
+        let signals = filters.iter().map(|filter| signal(filter.kind)).collect();
         let on = tree::joined(signals, BinaryOp::Or).unwrap_or_else(tree::null);
         let name = self.step_name(task);
         let clauses = self.clauses(task);
         out.push(tree::step(&name, wait(on), clauses));
-        (None, tree::variable(&name))
+        tree::variable(&name)
     }
 
     /// A wait for one event; what a filter does not let through is passed over.
     fn one_of(
         &mut self,
         task: &Task<'d>,
-        name: String,
-        filter: &'d Node,
+        name: &str,
+        filter: &Filter<'d>,
         data: &Data,
         out: &mut Vec<Statement>,
-    ) -> (Option<String>, Expr) {
-        let (kind, condition) = self.filter(task, filter);
-        let on = kind.as_deref().map_or_else(tree::null, signal);
+    ) -> Expr {
+        let on = wait(signal(filter.kind));
         let clauses = self.clauses(task);
-        let Some(condition) = condition else {
-            out.push(tree::step(&name, wait(on), clauses));
-            return (kind, tree::variable(&name));
+        let Some(condition) = filter.holds else {
+            out.push(tree::step(name, on, clauses));
+            return tree::variable(name);
         };
         let got = self.draft.name(&format!("{}_event", task.name));
         let round = self.draft.name("round");
@@ -131,39 +129,42 @@ impl<'d> Workflow<'_, 'd, '_> {
         let holds = jq::truth(self.expression(condition, &event).expr());
         let following = tree::binary(tree::variable(&round), BinaryOp::Add, tree::int(1));
         let body = vec![
-            tree::step(&got, wait(on), Vec::new()),
+            tree::step(&got, on, Vec::new()),
             tree::yields(tree::variable(&got)),
             tree::next(tree::conditional(holds, tree::null(), following)),
         ];
         let body = rounds_of(&round, tree::int(0), MAX_PASSED, body);
-        out.push(tree::step(&name, body, clauses));
-        (kind, last_of(tree::variable(&name)))
+        out.push(tree::step(name, body, clauses));
+        last_of(tree::variable(name))
     }
 
-    /// The type of the events that a filter lets through, and what it asks of their data.
-    fn filter(&mut self, task: &Task<'d>, filter: &'d Node) -> (Option<String>, Option<&'d Node>) {
-        let what = format!("a filter of task `{}`", excerpt(task.name));
+    /// What a filter asks of an event; `None` where it names no type.
+    fn filter(&mut self, task: &Task<'d>, filter: &'d Node) -> Option<Filter<'d>> {
         let with = filter.get("with").unwrap_or(filter);
-        for entry in with.entries().unwrap_or_default() {
-            if !["type", "data", "with", "correlate"].contains(&entry.name.as_str()) {
-                let why = format!(
-                    "`{}` is left out: a signal has a name and data",
-                    excerpt(&entry.name)
-                );
-                self.draft.changed(entry.span, &*what, why);
-            }
+        let parts = with.entries().unwrap_or_default().iter();
+        let parts = parts.chain(filter.entries().unwrap_or_default());
+        let known = ["type", "data", "with"];
+        for entry in parts.filter(|entry| !known.contains(&entry.name.as_str())) {
+            let what = format!("a filter of task `{}`", excerpt(task.name));
+            let name = excerpt(&entry.name);
+            let why =
+                format!("`{name}` is left out: a signal has a name and data, and goes to one run");
+            self.draft.changed(entry.span, what, why);
         }
-        if let Some(node) = filter.get("correlate") {
-            let why = "signals go to one run, whose name says for whom they are";
-            self.draft.lost(node.span, &*what, why);
-        }
-        let kind = with.get("type").and_then(Node::text);
-        if kind.is_none_or(|kind| kind.contains("${")) {
-            let why = "has no type that is written down, and a signal has a name";
-            self.draft.lost(filter.span, what, why);
-        }
-        (kind.map(str::to_owned), with.get("data"))
+        let kind = with.get("type").and_then(Node::text)?;
+        (!kind.contains("${")).then_some(Filter {
+            kind,
+            holds: with.get("data"),
+        })
     }
+}
+
+/// What is asked of an event.
+struct Filter<'d> {
+    /// Its type.
+    kind: &'d str,
+    /// What must hold of its data.
+    holds: Option<&'d Node>,
 }
 
 fn signal(kind: &str) -> Expr {

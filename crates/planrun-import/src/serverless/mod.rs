@@ -176,13 +176,12 @@ impl<'d> Workflow<'_, 'd, '_> {
         self.duration(after, "a timeout")
     }
 
-    /// A duration; one that is computed is told.
+    /// A duration that bounds something; one that is computed is told.
     pub fn duration(&mut self, node: &Node, what: &str) -> Option<Expr> {
         if let Some(nanoseconds) = duration::nanoseconds(node) {
             return Some(tree::nanoseconds(nanoseconds));
         }
-        let why = "is no duration that is written down, such as `PT5M` or `{ minutes: 5 }`";
-        self.draft.lost(node.span, what, why);
+        self.draft.lost(node.span, what, duration::WANTED);
         None
     }
 

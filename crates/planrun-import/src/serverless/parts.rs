@@ -342,7 +342,12 @@ impl<'d> Workflow<'_, 'd, '_> {
         let mut clauses: Vec<ClauseKind> = self.within(task).into_iter().collect();
         clauses.push(tree::recover(&caught.classes, binding, arm));
         out.push(tree::step(&name, StepBody::Do(block), clauses));
-        Ok(self.resumed(&flow, leaves, tree::variable(&name), out))
+        let mut after = self.resumed(&flow, leaves, tree::variable(&name), out);
+        // What is given instead may be of another type, which lacks fields.
+        let output = self.draft.name(&format!("{name}_output"));
+        out.push(any(&output, after.value.expr()));
+        after.value = Value::Opaque(tree::variable(&output));
+        Ok(after)
     }
 
     /// What is done with an error that is caught.

@@ -25,7 +25,7 @@ impl<'d> Workflow<'_, 'd, '_> {
     pub fn fetched(&mut self, task: &Task<'d>, data: &Data, out: &mut Vec<Statement>) -> Value {
         let with = |field: &str| task.get("with").and_then(|with| with.get(field));
         let Some(endpoint) = with("endpoint") else {
-            return self.not_called(task, task.span, "it has no `endpoint`");
+            return self.not_called(task, task.span, "it has no `endpoint`", out);
         };
         let uri = endpoint.get("uri").unwrap_or(endpoint);
         let address = self.address(uri, data);
@@ -37,7 +37,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             .to_uppercase();
         if !METHODS.contains(&method.as_str()) {
             let node = with("method").unwrap_or(task.node);
-            return self.not_called(task, node.span, "requests have no such method here");
+            return self.not_called(task, node.span, "requests have no such method here", out);
         }
         if method != "GET" {
             arguments.push(("method".to_owned(), tree::text(&method)));
@@ -90,7 +90,9 @@ impl<'d> Workflow<'_, 'd, '_> {
             ]),
             Some("raw") => {
                 let span = output.map_or(task.span, |node| node.span);
-                self.not_called(task, span, "an answer is read as what it says that it is")
+                let what = format!("`output` of task `{}`", excerpt(task.name));
+                let why = "an answer is read as what it says that it is";
+                Value::Opaque(self.draft.hole(span, what, why))
             }
             _ => part("body"),
         }

@@ -1,15 +1,17 @@
 //! One task: whether it runs, what it reads and gives, and where it leads.
 
-use planrun_lang::syntax::ast::{Statement, StepBody, WaitFor};
+use planrun_lang::syntax::ast::{Expr, Statement, StepBody, WaitFor};
 
 use super::Workflow;
 use super::data::Data;
+use super::duration;
 use super::jq;
 use super::tasks::{CONTEXT, EXIT, Next, Task, Tasks};
 use crate::document::Refused;
 use crate::draft::{Draft, excerpt};
 use crate::tree;
 use crate::ways::graph::Graph;
+use crate::ways::repetition::any;
 
 use crate::ways::{Flow, Going, Region, Stop, Target, Walk, Way, Written};
 
@@ -27,6 +29,11 @@ impl<'d, 't> Walk<'d, 't> for Workflow<'_, 'd, 't> {
 
     fn graph<'s>(tasks: &'s Tasks<'d>) -> &'s Graph<'d> {
         &tasks.graph
+    }
+
+    /// Branches may give values of different types, of which each has fields that the others lack.
+    fn bind(name: &str, value: Expr) -> Statement {
+        any(name, value)
     }
 
     fn place(
@@ -143,11 +150,16 @@ impl<'d> Workflow<'_, 'd, '_> {
         match task.kind {
             "set" => flow.value = self.template(task.body(), data),
             "wait" => {
-                if let Some(duration) = self.duration(task.body(), "a wait") {
-                    let name = self.step_name(task);
-                    let wait = StepBody::Wait(WaitFor::Duration(duration));
-                    out.push(tree::step(&name, wait, Vec::new()));
-                }
+                let duration = match duration::nanoseconds(task.body()) {
+                    Some(duration) => tree::nanoseconds(duration),
+                    None => {
+                        let what = format!("task `{}`", excerpt(task.name));
+                        self.draft.hole(task.body().span, what, duration::WANTED)
+                    }
+                };
+                let name = self.step_name(task);
+                let wait = StepBody::Wait(WaitFor::Duration(duration));
+                out.push(tree::step(&name, wait, Vec::new()));
             }
             "call" => return self.called(task, flow, data, out),
             "run" => flow.value = self.process(task, data, out),

@@ -246,6 +246,11 @@ pub trait Walk<'d, 't> {
         }
     }
 
+    /// Gives a value one name in branches that meet.
+    fn bind(name: &str, value: Expr) -> Statement {
+        tree::bind(name, value)
+    }
+
     /// Gives a large value a name.
     fn settle(&mut self, name: &str, value: Value, out: &mut Vec<Statement>) -> Value {
         let is_bound = matches!(&value, Value::Object { bound: Some(_), .. });
@@ -354,7 +359,7 @@ pub trait Walk<'d, 't> {
             let name = self.draft().name(&name);
             for (_, block, reached) in arms.iter_mut() {
                 if let Some((_, flow)) = reached {
-                    block.push(tree::bind(&name, flow.value.expr()));
+                    block.push(Self::bind(&name, flow.value.expr()));
                 }
             }
             flow.value = Value::Opaque(tree::variable(&name));
@@ -367,7 +372,7 @@ pub trait Walk<'d, 't> {
                         .variables
                         .get(&variable)
                         .map_or_else(tree::null, Value::expr);
-                    block.push(tree::bind(&name, value));
+                    block.push(Self::bind(&name, value));
                 }
             }
             flow.variables

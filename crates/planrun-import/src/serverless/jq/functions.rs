@@ -44,6 +44,12 @@ impl Parser<'_> {
                 let key = self.in_element(|parser| parser.pipe()?.expr())?;
                 self.comprehension("sortBy", key)
             }
+            "min_by" | "max_by" => {
+                let key = self.in_element(|parser| parser.pipe()?.expr())?;
+                let sorted = self.comprehension("sortBy", key).expr()?;
+                let end = if name == "min_by" { "first" } else { "last" };
+                Output::One(Value::Opaque(tree::method(sorted, end, Vec::new())))
+            }
             _ => {
                 let argument = self.pipe()?.expr()?;
                 of_one(name, &self.dot, argument)?
@@ -97,7 +103,10 @@ fn of_dot(name: &str, dot: Expr) -> Result<Output, String> {
     };
     Ok(Output::One(Value::Opaque(match name {
         "length" => function("size", dot),
-        "not" => tree::not(truth(dot)),
+        "not" => match truth(dot).kind {
+            ExprKind::Literal(Literal::Bool(holds)) => tree::boolean(!holds),
+            kind => tree::not(tree::expr(kind)),
+        },
         "add" => function("sum", dot),
         "tostring" => match &dot.kind {
             ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => dot,

@@ -577,6 +577,9 @@ pub fn truth(value: Expr) -> Expr {
     if tree::is_truth(&value) {
         return value;
     }
+    if is_null(&value) {
+        return tree::boolean(false);
+    }
     tree::binary(
         tree::coalesce(value, tree::boolean(false)),
         BinaryOp::NotEqual,
@@ -591,7 +594,9 @@ fn operated(left: Value, operator: BinaryOp, right: Value) -> Value {
     let (left, right) = (left.expr(), right.expr());
     Value::Opaque(match operator {
         BinaryOp::And | BinaryOp::Or => tree::binary(truth(left), operator, truth(right)),
-        BinaryOp::Equal | BinaryOp::NotEqual if is_null(&left) || is_null(&right) => {
+        BinaryOp::Equal if is_null(&left) && is_null(&right) => tree::boolean(true),
+        BinaryOp::NotEqual if is_null(&left) && is_null(&right) => tree::boolean(false),
+        BinaryOp::Equal | BinaryOp::NotEqual => {
             tree::binary(lenient(left), operator, lenient(right))
         }
         // Whole numbers are divided with a fraction there.
@@ -608,6 +613,10 @@ fn sum(left: Value, right: Value) -> Value {
     }
     if keeps(&right) {
         return left;
+    }
+    if let (Value::Object { .. }, Value::Opaque(right)) = (&left, &right) {
+        let right = padded(right.clone(), Some(tree::object(Vec::new())));
+        return Value::Opaque(tree::function("merge", vec![left.expr(), right]));
     }
     if let Value::Object {
         base: None, fields, ..
