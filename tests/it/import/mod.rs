@@ -1,5 +1,6 @@
 //! Plans of other systems: what becomes of them, what is told of it, and that they do the same.
 
+mod arazzo;
 mod command;
 mod fixtures;
 mod hostile;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planrun_import::Format;
-use planrun_lang::protocol::{RunState, Sent};
 use planrun_lang::types::{Type, decode};
 use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
@@ -16,27 +15,17 @@ use crate::world::{Ran, Script, World, give};
 
 /// Runs the plan that a fixture is.
 async fn run(fixture: &str, given: Json, scripts: Vec<(&str, Vec<Script>)>) -> Ran {
-    let known = tools();
-    let made = imported(Format::Serverless, fixture, &known);
+    let made = imported(Format::Serverless, fixture, &tools());
     let world = scripts
         .into_iter()
         .fold(World::new(), |world, (path, scripts)| {
-            let (namespace, name) = path.split_once('.').unwrap();
-            let world = world.tool(path, scripts);
-            match known.find(namespace, name) {
-                Some(tool) => world.contract(path, &tool.arguments_schema(), None),
-                None => world,
-            }
+            world.tool(path, scripts)
         });
     let given = given.as_object().unwrap().iter();
     let given: BTreeMap<Arc<str>, Value> = given
         .map(|(name, value)| (name.as_str().into(), decode(value, &Type::Any).unwrap()))
         .collect();
     world.run_with(&made.text, given).await
-}
-
-fn answer(status: i64, body: Json) -> Script {
-    give(json!({"status": status, "headers": {}, "body": body}))
 }
 
 #[tokio::test(start_paused = true)]
@@ -153,69 +142,6 @@ async fn loops_hand_on_what_a_round_gives() {
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_fails_is_tried_again_and_caught() {
-    let given = json!({"input": {"sku": "A"}});
-    let reserve = || vec![give(json!({"reserved": true}))];
-    let unavailable = || Script::Fail("transient.unavailable", Sent::No);
-    let ran = run(
-        "try",
-        given.clone(),
-        vec![
-            (
-                "http.fetch",
-                vec![
-                    unavailable(),
-                    unavailable(),
-                    answer(201, json!({"id": 9})),
-                    answer(404, Json::Null),
-                ],
-            ),
-            ("store.reserve", reserve()),
-        ],
-    )
-    .await;
-    let fetched = ran.calls("http.fetch");
-    assert_eq!(fetched.len(), 4);
-    assert_eq!(
-        [fetched[1].at - fetched[0].at, fetched[2].at - fetched[1].at],
-        [3000, 6000],
-        "the wait doubles"
-    );
-    assert_eq!(fetched[3].arguments["url"], "https://shop.example/stock/9");
-    assert_eq!(ran.calls("store.reserve")[0].arguments, json!({"order": 9}));
-    assert_eq!(ran.reply(), json!({"sold": true}), "an own error is caught");
-
-    // Another status than the one that is caught ends the workflow.
-    let ran = run(
-        "try",
-        given.clone(),
-        vec![
-            (
-                "http.fetch",
-                vec![answer(201, json!({"id": 9})), answer(410, Json::Null)],
-            ),
-            ("store.reserve", reserve()),
-        ],
-    )
-    .await;
-    assert_eq!(ran.outcome.state, RunState::Failed);
-    assert_eq!((ran.class().as_str(), ran.seen.len()), ("tool.failed", 2));
-
-    // Five further attempts, and then what was there before goes on.
-    let ran = run(
-        "try",
-        given,
-        vec![
-            ("http.fetch", vec![unavailable()]),
-            ("store.reserve", reserve()),
-        ],
-    )
-    .await;
-    assert_eq!(ran.outcome.state, RunState::Failed, "it has no id");
-    assert_eq!(ran.calls("http.fetch").len(), 6);
-}
-
 const EVENTS: &str = r#"use "./events.plan" as events_plan
 
 test "an alarm" for events_plan.events {
@@ -230,21 +156,69 @@ test "an alarm" for events_plan.events {
 }
 "#;
 
-/// The command carries a workflow that waits for events into a plan that its tests can play.
-#[test]
-fn events_are_signals_of_a_run() {
-    let fixture = root().join("tests/it/import/fixtures/serverless-workflow/events/source.yaml");
+const TRYING: &str = r#"use "./try.plan" as try_plan
+
+test "busy twice, and then nothing is known of the order" for try_plan.`try` {
+    given { input: { sku: "A" } }
+    mock http.fetch(method: "POST") => fail transient.unavailable times 2, then { status: 201, headers: {}, body: { id: 9 } }
+    mock http.fetch(url: "https://shop.example/stock/9") => { status: 404, headers: {}, body: null }
+    mock store.reserve(order: 9) => { reserved: true }
+    expect reply == { sold: true }
+    expect calls(http.fetch) == 4
+}
+
+test "another status than the one that is caught ends it" for try_plan.`try` {
+    given { input: { sku: "A" } }
+    mock http.fetch(method: "POST") => { status: 201, headers: {}, body: { id: 9 } }
+    mock http.fetch => { status: 410, headers: {}, body: null }
+    expect error.class == "tool.failed"
+    expect calls(http.fetch) == 2 && calls(store.reserve) == 0
+}
+
+test "after five further attempts the input goes on" for try_plan.`try` {
+    given { input: { sku: "A", id: 3 } }
+    mock http.fetch(method: "POST") => fail transient.unavailable
+    mock http.fetch => { status: 200, headers: {}, body: { left: 1 } }
+    mock store.reserve => { reserved: true }
+    expect calls(http.fetch) == 7
+}
+
+test "what is reserved in vain is left as it was" for try_plan.`try` {
+    given { input: { sku: "A" } }
+    mock http.fetch(method: "POST") => { status: 201, headers: {}, body: { id: 9 } }
+    mock http.fetch => { status: 200, headers: {}, body: { left: 1 } }
+    mock store.reserve => fail tool.failed "it is night"
+    expect reply == { left: 1 }
+    expect calls(store.reserve) == 5
+}
+"#;
+
+/// The command carries a workflow into a plan that its tests can play.
+fn played(fixture: &str, tests: &str) {
+    let path = format!("tests/it/import/fixtures/serverless-workflow/{fixture}/source.yaml");
+    let source = std::fs::read_to_string(root().join(path)).unwrap();
+    let (from, plan) = (format!("{fixture}.yaml"), format!("{fixture}.plan"));
     let place = folder([
-        ("events.yaml", std::fs::read_to_string(fixture).unwrap()),
-        ("events.plantest", EVENTS.to_owned()),
-        ("planrun.yaml", "{}\n".to_owned()),
+        (from.as_str(), source.as_str()),
+        ("cases.plantest", tests),
+        ("planrun.yaml", "{}\n"),
     ]);
-    let made = planrun(["import", "events.yaml", "--output", "events.plan"])
+    let made = planrun(["import", &from, "--output", &plan])
         .within(place.path())
         .run();
     assert_eq!(made.status, 0, "{made:?}");
-    let played = planrun(["test", "events.plantest"])
+    let played = planrun(["test", "cases.plantest"])
         .within(place.path())
         .run();
-    assert_eq!(played.status, 0, "{played:?}");
+    assert_eq!(played.status, 0, "{}{}", played.stdout, played.stderr);
+}
+
+#[test]
+fn events_are_signals_of_a_run() {
+    played("events", EVENTS);
+}
+
+#[test]
+fn what_fails_is_tried_again_and_caught() {
+    played("try", TRYING);
 }

@@ -8,7 +8,7 @@ use planrun_lang::syntax::ast::{
 use planrun_lang::yaml::{Content, Node};
 
 use super::criterion::{Criterion, asks_for_success};
-use super::{Done, Workflow};
+use super::{Done, Head, Workflow};
 use crate::document::{entries, items};
 use crate::draft::{excerpt, identifier, is_writable};
 use crate::tree::{self, NOWHERE};
@@ -17,6 +17,7 @@ use crate::ways::retry::Retry;
 /// What a step calls.
 enum Called {
     Tool(String, String),
+    /// The plan that the workflow of this id is.
     Plan(String),
 }
 
@@ -35,7 +36,10 @@ impl<'d> Workflow<'_, 'd, '_> {
                 self.draft
                     .call(&namespace, &tool, arguments, &BTreeSet::new())
             }
-            Called::Plan(plan) => call_of_plan(&plan, arguments),
+            Called::Plan(id) => match self.heads.get(&id) {
+                Some(head) => call_of_plan(head, arguments),
+                None => return,
+            },
         };
         let clauses = self.actions(step, &what);
         let mut statement = tree::step(&name, StepBody::Call(call), clauses);
@@ -70,13 +74,13 @@ impl<'d> Workflow<'_, 'd, '_> {
     fn called(&mut self, step: &Node, what: &str) -> Option<Called> {
         if let Some(node) = step.get("workflowId") {
             let id = node.text().unwrap_or_default();
-            if let Some(plan) = self.plans.get(id) {
-                return Some(Called::Plan(plan.clone()));
+            if self.heads.contains_key(id) {
+                return Some(Called::Plan(id.to_owned()));
             }
             let why = format!(
                 "calls the workflow `{}`, which is not in this document{}",
                 excerpt(id),
-                Self::near(id, self.plans.keys())
+                Self::near(id, self.heads.keys())
             );
             self.draft.lost(node.span, what, why);
             return None;
@@ -245,14 +249,14 @@ fn retry(action: &Node) -> ClauseKind {
 }
 
 /// A call of a plan of the same file.
-fn call_of_plan(plan: &str, arguments: Vec<(String, Expr)>) -> Expr {
+fn call_of_plan(head: &Head, arguments: Vec<(String, Expr)>) -> Expr {
     let arguments = arguments.into_iter().map(|(name, value)| Argument {
         span: NOWHERE,
-        name: Some(tree::name(&name)),
+        name: Some(tree::name(head.inputs.get(&name).unwrap_or(&name))),
         value,
     });
     tree::expr(ExprKind::Call {
-        function: tree::name(plan),
+        function: tree::name(&head.plan),
         arguments: arguments.collect(),
     })
 }

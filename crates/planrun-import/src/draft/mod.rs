@@ -113,6 +113,16 @@ impl<'t> Draft<'t> {
         self.names.insert(name.to_owned());
     }
 
+    /// The names that are taken.
+    pub fn names(&self) -> BTreeSet<String> {
+        self.names.clone()
+    }
+
+    /// Goes back to the names that were taken, where another plan begins.
+    pub fn restore(&mut self, names: BTreeSet<String>) {
+        self.names = names;
+    }
+
     /// A name that nothing else has, as near as may be to the one that is wanted.
     pub fn name(&mut self, wanted: &str) -> String {
         let plain = identifier(wanted);

@@ -16,6 +16,7 @@ use crate::draft::{excerpt, identifier, is_writable};
 use crate::expression::concatenated;
 use crate::tree;
 use crate::ways::Flow;
+use crate::ways::status::reason;
 use crate::ways::value::Value;
 
 /// The namespace of the built-in tool that sends requests.
@@ -305,7 +306,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             .statuses
             .iter()
             .filter(|_| signature.is_none())
-            .map(|status| format!("status_{status}"))
+            .map(|status| reason(*status))
             .collect();
         self.draft
             .call(&call.namespace, &call.tool, call.arguments, &fails)

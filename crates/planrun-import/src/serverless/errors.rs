@@ -13,6 +13,7 @@ use crate::document::entries;
 use crate::draft::{error_name, excerpt};
 use crate::tree;
 use crate::ways::retry::Retry;
+use crate::ways::status::{of_status, reason};
 
 /// How often a call is made at most where no limit is set.
 const MAX_ATTEMPTS: i64 = 100;
@@ -25,26 +26,6 @@ pub struct Caught {
     pub classes: Vec<String>,
     /// The statuses of answers that have no class of their own.
     pub statuses: BTreeSet<i64>,
-}
-
-/// The classes of a failure with this status. A call whose answer is one of those may have happened all the same.
-fn of_status(status: i64) -> Vec<String> {
-    let classes: &[&str] = match status {
-        401 => &["auth.authentication"],
-        403 => &["auth.authorization"],
-        408 | 504 => &["transient.timeout", "unknown_outcome"],
-        429 => &["transient.rate_limited"],
-        501 => &["tool.failed"],
-        503 => &["transient.unavailable"],
-        500..=599 => &["transient.unavailable", "unknown_outcome"],
-        _ => return vec![status_class(status)],
-    };
-    classes.iter().map(|class| (*class).to_owned()).collect()
-}
-
-/// The class of an answer with a status that is no failure of its own.
-pub fn status_class(status: i64) -> String {
-    format!("tool.status_{status}")
 }
 
 /// The classes of an error of this type, and with this status where one is named.
@@ -126,10 +107,9 @@ impl<'d> Workflow<'_, 'd, '_> {
         self.draft
             .changed(filter.span, "the errors that are caught", why);
         let statuses = status_of(filter).into_iter();
+        let is_own = |status: &i64| classes.contains(&format!("tool.{}", reason(*status)));
         Caught {
-            statuses: statuses
-                .filter(|status| classes.contains(&status_class(*status)))
-                .collect(),
+            statuses: statuses.filter(is_own).collect(),
             classes,
         }
     }

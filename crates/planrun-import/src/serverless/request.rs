@@ -10,11 +10,11 @@ use planrun_lang::yaml::Node;
 
 use super::Workflow;
 use super::data::Data;
-use super::errors::status_class;
 use super::tasks::Task;
 use crate::draft::excerpt;
 use crate::expression::concatenated;
 use crate::tree;
+use crate::ways::status::reason;
 use crate::ways::value::Value;
 
 /// The methods that the tool knows.
@@ -72,7 +72,11 @@ impl<'d> Workflow<'_, 'd, '_> {
         };
         for one in self.statuses.iter().filter(|one| **one >= least) {
             let is_it = tree::binary(status(), BinaryOp::Equal, tree::int(*one));
-            out.push(tree::fail_when(&status_class(*one), message(), is_it));
+            out.push(tree::fail_when(
+                &format!("tool.{}", reason(*one)),
+                message(),
+                is_it,
+            ));
         }
         let is_bad = tree::binary(status(), BinaryOp::GreaterEqual, tree::int(least));
         out.push(tree::fail_when("tool.failed", message(), is_bad));

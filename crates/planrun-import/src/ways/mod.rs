@@ -4,6 +4,7 @@ pub mod graph;
 pub mod inputs;
 pub mod repetition;
 pub mod retry;
+pub mod status;
 pub mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
