@@ -56,7 +56,7 @@ const CRATES: &[Crate] = &[
             &["document", "report", "tree"],
             &["draft"],
             &["expression", "ways"],
-            &["asl", "arazzo", "calls", "aintegration"],
+            &["asl", "arazzo", "serverless", "calls", "aintegration"],
         ],
     },
     Crate {

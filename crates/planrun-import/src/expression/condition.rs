@@ -12,7 +12,7 @@ const SIGNS: [&str; 11] = ["&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "(
 
 /// The words and signs of a condition, read from left to right.
 pub struct Words<'c> {
-    words: Vec<&'c str>,
+    all: Vec<&'c str>,
     at: usize,
     depth: usize,
 }
@@ -26,11 +26,11 @@ pub fn read<'c>(
     mut comparison: impl FnMut(&mut Words<'c>) -> Result<Expr, String>,
 ) -> Result<Expr, String> {
     let mut words = Words {
-        words: words(text),
+        all: words(text),
         at: 0,
         depth: 0,
     };
-    if words.words.len() > MAX_WORDS {
+    if words.all.len() > MAX_WORDS {
         return Err("it is too long".into());
     }
     let read = words.either(&mut comparison)?;
@@ -65,7 +65,7 @@ fn words(text: &str) -> Vec<&str> {
 
 impl<'c> Words<'c> {
     pub fn peek(&self) -> Option<&'c str> {
-        self.words.get(self.at).copied()
+        self.all.get(self.at).copied()
     }
 
     /// # Errors
@@ -101,14 +101,14 @@ impl<'c> Words<'c> {
     where
         F: FnMut(&mut Self) -> Result<Expr, String>,
     {
-        let mut parts = vec![self.all(comparison)?];
+        let mut parts = vec![self.every(comparison)?];
         while self.eat("||") {
-            parts.push(self.all(comparison)?);
+            parts.push(self.every(comparison)?);
         }
         tree::joined(parts, BinaryOp::Or).ok_or_else(String::new)
     }
 
-    fn all<F>(&mut self, comparison: &mut F) -> Result<Expr, String>
+    fn every<F>(&mut self, comparison: &mut F) -> Result<Expr, String>
     where
         F: FnMut(&mut Self) -> Result<Expr, String>,
     {

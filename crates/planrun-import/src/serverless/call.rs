@@ -88,20 +88,26 @@ impl<'d> Workflow<'_, 'd, '_> {
         if let Some(function) = functions.iter().find(|entry| entry.name == kind) {
             return self.function(task, function, flow, data, out);
         }
+        let mut action = Action {
+            workflow: self,
+            task,
+            data,
+            out,
+        };
         flow.value = match kind {
-            "http" => self.fetched(task, data, out),
+            "http" => action.fetched(),
             "openapi" => {
-                self.tell_output(task);
-                self.tool(task, "operationId", "parameters", data, out)
+                action.tell_output();
+                action.tool("operationId", "parameters")
             }
-            "grpc" => self.tool(task, "method", "arguments", data, out),
-            "asyncapi" => self.published(task, data, out),
-            "mcp" => self.server_tool(task, data, out),
-            "a2a" => self.told(task, data, out),
+            "grpc" => action.tool("method", "arguments"),
+            "asyncapi" => action.published(),
+            "mcp" => action.server_tool(),
+            "a2a" => action.told(),
             _ => {
-                let arguments = self.arguments(task.get("with"), data);
+                let arguments = action.arguments(task.get("with"));
                 let (_, tool) = function_path(kind);
-                self.call(task, &tool, arguments, out)
+                action.call(&tool, arguments)
             }
         };
         Ok(flow)
@@ -119,11 +125,17 @@ impl<'d> Workflow<'_, 'd, '_> {
         let mut within = flow;
         if self.functions.contains(&function.name.as_str()) {
             let why = "a function that calls itself has no end here";
-            within.value = self.not_called(task, task.span, why, out);
+            let mut action = Action {
+                workflow: self,
+                task,
+                data,
+                out,
+            };
+            within.value = action.not_called(task.span, why);
             return Ok(within);
         }
         if let Some(node) = task.get("with") {
-            within.value = self.template(node, data);
+            within.value = data.template(node, self.draft);
         }
         if let Some(node) = task.get("timeout") {
             let what = format!("`timeout` of task `{}`", excerpt(task.name));
@@ -135,80 +147,93 @@ impl<'d> Workflow<'_, 'd, '_> {
         self.functions.pop();
         Ok(after.unwrap_or(within))
     }
+}
+
+/// What a task does in one step: the task, what it reads, and where the step is written to.
+pub struct Action<'a, 'x, 'd, 't> {
+    pub workflow: &'a mut Workflow<'x, 'd, 't>,
+    pub task: &'a Task<'d>,
+    pub data: &'a Data,
+    pub out: &'a mut Vec<Statement>,
+}
+
+impl<'d> Action<'_, '_, 'd, '_> {
+    /// A parameter of a call.
+    pub fn with(&self, field: &str) -> Option<&'d Node> {
+        self.task.get("with").and_then(|with| with.get(field))
+    }
+
+    pub fn template(&mut self, node: &Node) -> Value {
+        self.data.template(node, self.workflow.draft)
+    }
 
     /// A call of a tool whose name and arguments stand in two fields.
-    fn tool(
-        &mut self,
-        task: &Task<'d>,
-        name: &str,
-        arguments: &str,
-        data: &Data,
-        out: &mut Vec<Statement>,
-    ) -> Value {
-        let with = |field: &str| task.get("with").and_then(|with| with.get(field));
-        let Some(tool) = with(name)
+    fn tool(&mut self, name: &str, arguments: &str) -> Value {
+        let Some(tool) = self
+            .with(name)
             .and_then(Node::text)
             .filter(|tool| is_writable(tool))
         else {
-            return self.not_called(task, task.span, &format!("it has no `{name}`"), out);
+            return self.not_called(self.task.span, &format!("it has no `{name}`"));
         };
-        self.tell_credentials(task);
-        let arguments = self.arguments(with(arguments), data);
-        self.call(task, tool, arguments, out)
+        self.tell_credentials();
+        let arguments = self.arguments(self.with(arguments));
+        self.call(tool, arguments)
     }
 
     /// `asyncapi`: a message that is published.
-    fn published(&mut self, task: &Task<'d>, data: &Data, out: &mut Vec<Statement>) -> Value {
-        let with = |field: &str| task.get("with").and_then(|with| with.get(field));
-        let Some(message) = with("message") else {
+    fn published(&mut self) -> Value {
+        let Some(message) = self.with("message") else {
             let why =
                 "a plan does not subscribe to messages; a system that does can send it signals";
-            return self.not_called(task, task.span, why, out);
+            return self.not_called(self.task.span, why);
         };
-        self.tell_credentials(task);
-        let operation = with("operation").or(with("channel")).and_then(Node::text);
+        self.tell_credentials();
+        let operation = self
+            .with("operation")
+            .or(self.with("channel"))
+            .and_then(Node::text);
         let tool = identifier(operation.unwrap_or("publish").trim_matches('/'));
-        let arguments = self.arguments(message.get("payload"), data);
+        let arguments = self.arguments(message.get("payload"));
         if let Some(node) = message.get("headers") {
-            self.draft.lost(
+            self.workflow.draft.lost(
                 node.span,
                 "the headers of a message",
                 "a tool takes arguments only",
             );
         }
-        self.call(task, &tool, arguments, out)
+        self.call(&tool, arguments)
     }
 
     /// `mcp`: a tool of a server.
-    fn server_tool(&mut self, task: &Task<'d>, data: &Data, out: &mut Vec<Statement>) -> Value {
-        let with = |field: &str| task.get("with").and_then(|with| with.get(field));
-        if with("method").and_then(Node::text) != Some("tools/call") {
+    fn server_tool(&mut self) -> Value {
+        if self.with("method").and_then(Node::text) != Some("tools/call") {
             let why = "a plan calls the tools of a server, and nothing else of it";
-            return self.not_called(task, task.span, why, out);
+            return self.not_called(self.task.span, why);
         }
-        let parameters = with("parameters");
+        let parameters = self.with("parameters");
         let name = parameters.and_then(|node| node.get("name")?.text());
         let Some(name) = name.filter(|name| is_writable(name) && !name.contains("${")) else {
-            return self.not_called(task, task.span, "it names no tool", out);
+            return self.not_called(self.task.span, "it names no tool");
         };
-        if let Some(node) = with("transport") {
+        if let Some(node) = self.with("transport") {
             let why = "is left out: where a server is stands in `planrun.yaml`";
-            self.draft
+            self.workflow
+                .draft
                 .changed(node.span, "`transport` of a server", why);
         }
         let arguments = parameters.and_then(|node| node.get("arguments"));
-        let arguments = self.arguments(arguments, data);
-        self.call(task, name, arguments, out)
+        let arguments = self.arguments(arguments);
+        self.call(name, arguments)
     }
 
     /// `a2a`: a message to an agent.
-    fn told(&mut self, task: &Task<'d>, data: &Data, out: &mut Vec<Statement>) -> Value {
-        let with = |field: &str| task.get("with").and_then(|with| with.get(field));
-        let method = with("method").and_then(Node::text).unwrap_or_default();
-        let message = with("parameters").and_then(|node| node.get("message"));
+    fn told(&mut self) -> Value {
+        let method = self.with("method").and_then(Node::text).unwrap_or_default();
+        let message = self.with("parameters").and_then(|node| node.get("message"));
         let Some(message) = message.filter(|_| method.starts_with("message/")) else {
             let why = "an agent is told something by a call, and its tasks are followed by itself";
-            return self.not_called(task, task.span, why, out);
+            return self.not_called(self.task.span, why);
         };
         let (mut texts, mut arguments) = (Vec::new(), Vec::new());
         for part in items(message, "parts") {
@@ -216,48 +241,52 @@ impl<'d> Workflow<'_, 'd, '_> {
                 if !texts.is_empty() {
                     texts.push(tree::text("\n"));
                 }
-                texts.push(self.template(text, data).expr());
+                texts.push(self.template(text).expr());
             } else if let Some(value) = part.get("data") {
-                arguments.push(("data".to_owned(), self.template(value, data).expr()));
+                arguments.push(("data".to_owned(), self.template(value).expr()));
             } else {
                 let why = "an agent is told texts and data here";
-                self.draft.lost(part.span, "a part of a message", why);
+                self.workflow
+                    .draft
+                    .lost(part.span, "a part of a message", why);
             }
         }
         if !texts.is_empty() {
             arguments.insert(0, ("text".to_owned(), concatenated(texts)));
         }
-        self.call(task, "send", arguments, out)
+        self.call("send", arguments)
     }
 
     /// `run`: another workflow. Programs are no tools.
-    pub fn process(&mut self, task: &Task<'d>, data: &Data, out: &mut Vec<Statement>) -> Value {
-        let Some(workflow) = task.body().get("workflow") else {
+    pub fn process(&mut self) -> Value {
+        let Some(workflow) = self.task.body().get("workflow") else {
             let why = "code and commands are no part of a plan; make a program or a server of it, and call that as a tool";
-            return self.not_called(task, task.body().span, why, out);
+            return self.not_called(self.task.body().span, why);
         };
         if let Some(node) = workflow.get("version") {
             let why = "is left out: the project says which one its tool is";
-            self.draft
+            self.workflow
+                .draft
                 .changed(node.span, "the version of a workflow", why);
         }
-        if let Some(node) = task
+        if let Some(node) = self
+            .task
             .body()
             .get("await")
             .filter(|node| node.scalar().as_deref() == Some("false"))
         {
             let why = "a plan waits for what it calls";
-            self.draft.lost(node.span, "`await: false`", why);
+            self.workflow.draft.lost(node.span, "`await: false`", why);
         }
         let name = workflow.get("name").and_then(Node::text).unwrap_or("run");
-        let arguments = self.arguments(workflow.get("input"), data);
-        self.call(task, &identifier(name), arguments, out)
+        let arguments = self.arguments(workflow.get("input"));
+        self.call(&identifier(name), arguments)
     }
 
     /// The arguments that an object is; anything else is one that is called `input`.
-    fn arguments(&mut self, node: Option<&Node>, data: &Data) -> Vec<(String, Expr)> {
+    fn arguments(&mut self, node: Option<&Node>) -> Vec<(String, Expr)> {
         let Some(node) = node else { return Vec::new() };
-        match self.template(node, data) {
+        match self.template(node) {
             Value::Object {
                 base: None, fields, ..
             } if fields.iter().all(|(name, _)| is_writable(name)) => {
@@ -266,7 +295,8 @@ impl<'d> Workflow<'_, 'd, '_> {
             }
             value => {
                 let why = "is the argument `input` of the tool";
-                self.draft
+                self.workflow
+                    .draft
                     .changed(node.span, "what is handed to a call", why);
                 vec![("input".to_owned(), value.expr())]
             }
@@ -274,18 +304,12 @@ impl<'d> Workflow<'_, 'd, '_> {
     }
 
     /// A call of a tool of the namespace of a task, or of the one tool of the project that is called so.
-    fn call(
-        &mut self,
-        task: &Task<'d>,
-        tool: &str,
-        arguments: Vec<(String, Expr)>,
-        out: &mut Vec<Statement>,
-    ) -> Value {
-        let mut namespace = namespace_of(task.node).unwrap_or_else(|| FUNCTIONS.to_owned());
-        let is_described = matches!(task.body().text(), Some("openapi" | "mcp" | "grpc"));
+    fn call(&mut self, tool: &str, arguments: Vec<(String, Expr)>) -> Value {
+        let mut namespace = namespace_of(self.task.node).unwrap_or_else(|| FUNCTIONS.to_owned());
+        let is_described = matches!(self.task.body().text(), Some("openapi" | "mcp" | "grpc"));
         if is_described
-            && self.draft.signature(&namespace, tool).is_none()
-            && let Some(system) = self.draft.system_with(tool)
+            && self.workflow.draft.signature(&namespace, tool).is_none()
+            && let Some(system) = self.workflow.draft.system_with(tool)
         {
             namespace = system;
         }
@@ -295,36 +319,43 @@ impl<'d> Workflow<'_, 'd, '_> {
             arguments,
         };
         let call = self.call_of(call);
-        self.calls(task, call, out)
+        self.calls(call)
     }
 
     fn call_of(&mut self, call: Call) -> Expr {
-        let signature = self.draft.signature(&call.namespace, &call.tool);
+        let signature = self.workflow.draft.signature(&call.namespace, &call.tool);
         let is_repeatable = signature.is_some_and(|signature| Effect::repeatable(signature.effect));
-        self.repeats |= is_repeatable && self.retry.is_none();
+        self.workflow.repeats |= is_repeatable && self.workflow.retry.is_none();
         let fails: BTreeSet<String> = self
+            .workflow
             .statuses
             .iter()
             .filter(|_| signature.is_none())
             .map(|status| reason(*status))
             .collect();
-        self.draft
+        self.workflow
+            .draft
             .call(&call.namespace, &call.tool, call.arguments, &fails)
     }
 
     /// Writes down a call as a step. Gives its value.
-    pub fn calls(&mut self, task: &Task<'d>, call: Expr, out: &mut Vec<Statement>) -> Value {
-        let name = self.step_name(task);
-        let clauses = self.clauses(task);
-        out.push(tree::step(&name, StepBody::Call(call), clauses));
+    pub fn calls(&mut self, call: Expr) -> Value {
+        let name = self.workflow.step_name(self.task);
+        let clauses = self.clauses();
+        self.out
+            .push(tree::step(&name, StepBody::Call(call), clauses));
         Value::Opaque(tree::variable(&name))
     }
 
     /// The clauses of a step that calls or waits: the time that it may take, and those of the `try` around.
-    pub fn clauses(&mut self, task: &Task<'d>) -> Vec<ClauseKind> {
-        let mut clauses = self.retry.take().unwrap_or_default();
-        if let Some(time) = task.get("timeout").and_then(|node| self.timeout(node)) {
-            clauses.push(match task.kind {
+    pub fn clauses(&mut self) -> Vec<ClauseKind> {
+        let mut clauses = self.workflow.retry.take().unwrap_or_default();
+        if let Some(time) = self
+            .task
+            .get("timeout")
+            .and_then(|node| self.workflow.timeout(node))
+        {
+            clauses.push(match self.task.kind {
                 "listen" => ClauseKind::Within(time),
                 _ => ClauseKind::Timeout(time),
             });
@@ -333,38 +364,37 @@ impl<'d> Workflow<'_, 'd, '_> {
     }
 
     /// A step that stands where something cannot be called.
-    pub fn not_called(
-        &mut self,
-        task: &Task<'d>,
-        span: Span,
-        why: &str,
-        out: &mut Vec<Statement>,
-    ) -> Value {
-        let what = format!("task `{}`", excerpt(task.name));
-        let hole = self.draft.hole(span, what, why);
-        self.calls(task, hole, out)
+    pub fn not_called(&mut self, span: Span, why: &str) -> Value {
+        let what = format!("task `{}`", excerpt(self.task.name));
+        let hole = self.workflow.draft.hole(span, what, why);
+        self.calls(hole)
     }
 
-    fn tell_credentials(&mut self, task: &Task<'d>) {
-        let with = |field: &str| task.get("with").and_then(|with| with.get(field));
-        let nested = |field: &str| with(field).and_then(|node| node.get("authentication"));
-        if let Some(node) = with("authentication").or(nested("service")) {
+    fn tell_credentials(&mut self) {
+        let nested = |field: &str| self.with(field).and_then(|node| node.get("authentication"));
+        if let Some(node) = self.with("authentication").or(nested("service")) {
             let why = "is left out: credentials are those of the project, and never in a plan";
-            self.draft
+            self.workflow
+                .draft
                 .changed(node.span, "`authentication` of a call", why);
         }
     }
 
     /// Tells what of the answer of an operation is not in the plan.
-    fn tell_output(&mut self, task: &Task<'d>) {
-        let with = |field: &str| task.get("with").and_then(|with| with.get(field));
-        if let Some(node) = with("output").filter(|node| node.text() != Some("content")) {
+    fn tell_output(&mut self) {
+        if let Some(node) = self
+            .with("output")
+            .filter(|node| node.text() != Some("content"))
+        {
             let why = "a tool gives the content of an answer";
-            self.draft.lost(node.span, "`output` of an operation", why);
+            self.workflow
+                .draft
+                .lost(node.span, "`output` of an operation", why);
         }
-        if let Some(node) = with("redirect") {
+        if let Some(node) = self.with("redirect") {
             let why = "is left out: what an answer means is said by the tool";
-            self.draft
+            self.workflow
+                .draft
                 .changed(node.span, "`redirect` of an operation", why);
         }
     }

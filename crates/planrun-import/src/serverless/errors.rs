@@ -79,7 +79,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             .find_map(|field| error.get(field));
         let message = message.map_or_else(
             || tree::text(task.name),
-            |node| self.template(node, data).expr(),
+            |node| data.template(node, self.draft).expr(),
         );
         tree::fail(&class, message)
     }
@@ -138,17 +138,17 @@ impl<'d> Workflow<'_, 'd, '_> {
         }
         let limit = policy.get("limit");
         let attempt = limit.and_then(|node| node.get("attempt"));
-        let mut clauses = vec![self.attempts(policy, attempt, classes).clause()];
+        let mut settings = vec![self.attempts(policy, attempt, classes).clause()];
         let duration = |node: Option<&'d Node>| node.and_then(|node| node.get("duration"));
         if let Some(node) = duration(attempt) {
             let time = self.duration(node, "the time of an attempt");
-            clauses.extend(time.map(ClauseKind::Timeout));
+            settings.extend(time.map(ClauseKind::Timeout));
         }
         if let Some(node) = duration(limit) {
             let time = self.duration(node, "the time of all attempts");
-            clauses.extend(time.map(ClauseKind::Within));
+            settings.extend(time.map(ClauseKind::Within));
         }
-        Some(clauses)
+        Some(settings)
     }
 
     fn no_retry(&mut self, policy: &Node) -> Option<Vec<ClauseKind>> {

@@ -22,7 +22,7 @@ use crate::tree;
 use crate::ways::inputs::{Inputs, Missing, inputs_of};
 use crate::ways::value::Value;
 use crate::ways::{Flow, Written};
-use data::Data;
+use data::{Data, Reading};
 use tasks::{CONTEXT, Tasks};
 
 /// Whether a document looks like a workflow.
@@ -37,13 +37,10 @@ pub fn recognizes(root: &Node) -> bool {
 pub struct Workflow<'x, 'd, 't> {
     pub draft: &'x mut Draft<'t>,
     root: &'d Node,
-    /// The language of its expressions, where it is another one than jq.
-    language: Option<String>,
+    reading: Reading,
     /// How many blocks of the plan are around.
     blocks: usize,
     written: Written,
-    /// The names under which expressions read errors.
-    errors: BTreeSet<String>,
     /// The statuses of answers that the `try` around catch.
     statuses: BTreeSet<i64>,
     /// What the one call of the `try` around gets.
@@ -84,10 +81,12 @@ fn attempt(
     let mut workflow = Workflow {
         draft,
         root,
-        language: language.filter(|name| *name != "jq").map(excerpt),
+        reading: Reading {
+            language: language.filter(|name| *name != "jq").map(excerpt),
+            ..Reading::default()
+        },
         blocks: 0,
         written: Written::default(),
-        errors: BTreeSet::new(),
         statuses: BTreeSet::new(),
         retry: None,
         functions: Vec::new(),
@@ -123,7 +122,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         flow.variables
             .insert(CONTEXT.to_owned(), Value::object(Vec::new()));
         if let Some(from) = self.root.get("input").and_then(|node| node.get("from")) {
-            flow.value = self.expression(from, &Data::of_workflow(&flow));
+            flow.value = Data::of_workflow(&self.reading, &flow).expression(from, self.draft);
         }
         let mut body = Vec::new();
         let Some(list) = self.root.get("do") else {
@@ -141,7 +140,7 @@ impl<'d> Workflow<'_, 'd, '_> {
     /// The end of the workflow.
     fn reply(&mut self, flow: &Flow, out: &mut Vec<Statement>) {
         let value = match self.root.get("output").and_then(|node| node.get("as")) {
-            Some(node) => self.expression(node, &Data::of_workflow(flow)),
+            Some(node) => Data::of_workflow(&self.reading, flow).expression(node, self.draft),
             None => flow.value.clone(),
         };
         out.push(tree::reply(value.expr()));

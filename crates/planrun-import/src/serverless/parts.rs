@@ -118,7 +118,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             let help = "say under `in` what is gone through";
             return Err(Refused::new(task.span, "a `for` without a list", help));
         };
-        let list = self.expression(list, data).expr();
+        let list = data.expression(list, self.draft).expr();
         let Some(tasks) = task.get("do") else {
             let help = "say under `do` what is done with each element";
             return Err(Refused::new(task.span, "a `for` without tasks", help));
@@ -133,25 +133,11 @@ impl<'d> Workflow<'_, 'd, '_> {
         let what = format!("the list of task `{}`", excerpt(task.name));
         let why = format!("may have {MAX_ELEMENTS} elements: every loop of a plan has a bound");
         self.draft.changed(task.span, what, why);
-        let mut within = flow.clone();
-        let variable = |name: &str| Value::Opaque(tree::variable(name));
-        within.value = Value::Opaque(tree::field(tree::variable(&round.state), DATA));
-        within
-            .variables
-            .insert(each.to_owned(), variable(&round.item));
-        within
-            .variables
-            .insert(at.to_owned(), variable(&round.number));
         let leaves = Leaves::of(task.node);
-        if leaves.exports {
-            let context = tree::field(tree::variable(&round.state), CONTEXT);
-            within
-                .variables
-                .insert(CONTEXT.to_owned(), Value::Opaque(context));
-        }
+        let within = round.entered(&flow, each, at, leaves);
         let condition = task.get("while").map(|node| {
-            let data = Data::of(task, &within, &within.value);
-            jq::truth(self.expression(node, &data).expr())
+            let data = Data::of(&self.reading, task, &within, &within.value);
+            jq::truth(data.expression(node, self.draft).expr())
         });
         let mut body = Vec::new();
         self.blocks += 1;
@@ -236,9 +222,9 @@ impl<'d> Workflow<'_, 'd, '_> {
         out.push(any(&start, handed(flow, tree::int(0))));
         let body = rounds_of(&round.state, tree::variable(&start), MAX_ELEMENTS + 1, body);
         out.push(tree::step(name, body, written.clauses));
-        let last = last_of(tree::variable(name));
-        let mut after = self.resumed(flow, leaves, last.clone(), out);
-        after.value = Value::Opaque(tree::field(last, DATA));
+        let given = last_of(tree::variable(name));
+        let mut after = self.resumed(flow, leaves, given.clone(), out);
+        after.value = Value::Opaque(tree::field(given, DATA));
         after
     }
 
@@ -246,7 +232,7 @@ impl<'d> Workflow<'_, 'd, '_> {
     pub fn forked(
         &mut self,
         task: &Task<'d>,
-        flow: Flow,
+        flow: &Flow,
         out: &mut Vec<Statement>,
     ) -> Result<Flow, Refused> {
         let branches = items(task.body(), "branches").iter().map(only_entry);
@@ -260,12 +246,12 @@ impl<'d> Workflow<'_, 'd, '_> {
         let name = self.step_name(task);
         let clauses = self.within(task).into_iter().collect();
         let body = if competes && branches.len() > 1 {
-            self.raced(&branches, &flow)?
+            self.raced(&branches, flow)?
         } else {
-            self.side_by_side(&branches, &flow, competes)?
+            self.side_by_side(&branches, flow, competes)?
         };
         out.push(tree::step(&name, body, clauses));
-        let mut after = flow;
+        let mut after = flow.clone();
         after.value = Value::Opaque(tree::variable(&name));
         Ok(after)
     }
@@ -314,7 +300,7 @@ impl<'d> Workflow<'_, 'd, '_> {
     pub fn tried(
         &mut self,
         task: &Task<'d>,
-        flow: Flow,
+        flow: &Flow,
         out: &mut Vec<Statement>,
     ) -> Result<Flow, Refused> {
         let leaves = Leaves::of(task.node);
@@ -333,7 +319,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         let block = self.block(&tasks, flow.clone(), leaves)?;
         (self.statuses, self.retry) = outer;
         let error = self.draft.name("e");
-        let arm = self.arm(task, catch, &error, &flow, leaves)?;
+        let arm = self.arm(task, catch, &error, flow, leaves)?;
         let mut is_read = false;
         if let ArmBody::Do(block) = &arm {
             expressions(block, &mut |one| is_read |= reads(one, &error));
@@ -342,7 +328,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         let mut clauses: Vec<ClauseKind> = self.within(task).into_iter().collect();
         clauses.push(tree::recover(&caught.classes, binding, arm));
         out.push(tree::step(&name, StepBody::Do(block), clauses));
-        let mut after = self.resumed(&flow, leaves, tree::variable(&name), out);
+        let mut after = self.resumed(flow, leaves, tree::variable(&name), out);
         // What is given instead may be of another type, which lacks fields.
         let output = self.draft.name(&format!("{name}_output"));
         out.push(any(&output, after.value.expr()));
@@ -360,7 +346,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         leaves: Leaves,
     ) -> Result<ArmBody, Refused> {
         let called = catch.get("as").and_then(Node::text).unwrap_or("error");
-        self.errors.insert(called.to_owned());
+        self.reading.errors.insert(called.to_owned());
         let field = |field: &str| Value::Opaque(tree::field(tree::variable(error), field));
         let described = [
             ("type", "class"),
@@ -375,8 +361,8 @@ impl<'d> Workflow<'_, 'd, '_> {
         let mut body = Vec::new();
         for (part, holds) in [("when", true), ("exceptWhen", false)] {
             if let Some(node) = catch.get(part) {
-                let data = Data::of(task, &within, &within.value);
-                let condition = jq::truth(self.expression(node, &data).expr());
+                let data = Data::of(&self.reading, task, &within, &within.value);
+                let condition = jq::truth(data.expression(node, self.draft).expr());
                 let not_caught = if holds {
                     tree::not(condition)
                 } else {
@@ -406,6 +392,23 @@ struct Round {
     state: String,
     item: String,
     number: String,
+}
+
+impl Round {
+    /// What a round begins with; the element and its number are called `each` and `at` in expressions.
+    fn entered(&self, flow: &Flow, each: &str, at: &str, leaves: Leaves) -> Flow {
+        let mut within = flow.clone();
+        let variable = |name: &str| Value::Opaque(tree::variable(name));
+        let part = |field: &str| Value::Opaque(tree::field(tree::variable(&self.state), field));
+        within.value = part(DATA);
+        let mut named = |name: &str, value| within.variables.insert(name.to_owned(), value);
+        named(each, variable(&self.item));
+        named(at, variable(&self.number));
+        if leaves.exports {
+            named(CONTEXT, part(CONTEXT));
+        }
+        within
+    }
 }
 
 /// What a round does.
@@ -443,7 +446,7 @@ fn each_of(
     out.push(tree::step(name, each, clauses));
     let size = tree::function("size", vec![tree::variable(name)]);
     let is_empty = tree::binary(size, BinaryOp::Equal, tree::int(0));
-    let last = last_of(tree::variable(name));
-    flow.value = Value::Opaque(tree::conditional(is_empty, flow.value.expr(), last));
+    let given = last_of(tree::variable(name));
+    flow.value = Value::Opaque(tree::conditional(is_empty, flow.value.expr(), given));
     flow
 }

@@ -3,14 +3,10 @@
 use std::collections::BTreeSet;
 
 use planrun_lang::source::Span;
-use planrun_lang::syntax::ast::{
-    BinaryOp, Expr, ExprKind, Literal, Statement, StepBody, TemplatePart,
-};
+use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, StepBody, TemplatePart};
 use planrun_lang::yaml::Node;
 
-use super::Workflow;
-use super::data::Data;
-use super::tasks::Task;
+use super::call::Action;
 use crate::draft::excerpt;
 use crate::expression::concatenated;
 use crate::tree;
@@ -20,71 +16,75 @@ use crate::ways::value::Value;
 /// The methods that the tool knows.
 const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
 
-impl<'d> Workflow<'_, 'd, '_> {
+impl<'d> Action<'_, '_, 'd, '_> {
     /// A request. What is no good answer fails, as it does there.
-    pub fn fetched(&mut self, task: &Task<'d>, data: &Data, out: &mut Vec<Statement>) -> Value {
-        let with = |field: &str| task.get("with").and_then(|with| with.get(field));
-        let Some(endpoint) = with("endpoint") else {
-            return self.not_called(task, task.span, "it has no `endpoint`", out);
+    pub fn fetched(&mut self) -> Value {
+        let Some(endpoint) = self.with("endpoint") else {
+            return self.not_called(self.task.span, "it has no `endpoint`");
         };
         let uri = endpoint.get("uri").unwrap_or(endpoint);
-        let address = self.address(uri, data);
+        let address = self.data.address(uri, self.workflow.draft);
         self.allow(&address, uri.span);
         let mut arguments = vec![("url".to_owned(), address)];
-        let method = with("method")
+        let method = self
+            .with("method")
             .and_then(Node::text)
             .unwrap_or("GET")
             .to_uppercase();
         if !METHODS.contains(&method.as_str()) {
-            let node = with("method").unwrap_or(task.node);
-            return self.not_called(task, node.span, "requests have no such method here", out);
+            let node = self.with("method").unwrap_or(self.task.node);
+            return self.not_called(node.span, "requests have no such method here");
         }
         if method != "GET" {
             arguments.push(("method".to_owned(), tree::text(&method)));
         }
-        if let Some(headers) = self.headers(with("headers"), endpoint, data) {
+        if let Some(headers) = self.headers(self.with("headers"), endpoint) {
             arguments.push(("headers".to_owned(), headers));
         }
         for part in ["body", "query"] {
-            if let Some(node) = with(part) {
-                arguments.push((part.to_owned(), self.template(node, data).expr()));
+            if let Some(node) = self.with(part) {
+                arguments.push((part.to_owned(), self.template(node).expr()));
             }
         }
         // Without a word of it a workflow tries once; requests that change nothing are tried three times here.
-        self.repeats |= self.retry.is_none() && !["POST", "PATCH"].contains(&method.as_str());
+        self.workflow.repeats |=
+            self.workflow.retry.is_none() && !["POST", "PATCH"].contains(&method.as_str());
         let call = self
+            .workflow
             .draft
             .call("http", "fetch", arguments, &BTreeSet::new());
-        let step = self.step_name(task);
-        let clauses = self.clauses(task);
-        out.push(tree::step(&step, StepBody::Call(call), clauses));
-        let is_lenient = with("redirect").and_then(Node::scalar).as_deref() == Some("true");
-        self.refuse(task, &step, if is_lenient { 400 } else { 300 }, out);
-        self.answer(task, &step)
+        let step = self.workflow.step_name(self.task);
+        let clauses = self.clauses();
+        self.out
+            .push(tree::step(&step, StepBody::Call(call), clauses));
+        let is_lenient = self.with("redirect").and_then(Node::scalar).as_deref() == Some("true");
+        self.refuse(&step, if is_lenient { 400 } else { 300 });
+        self.answer(&step)
     }
 
     /// Fails where the answer has a status that is none of success.
-    fn refuse(&mut self, task: &Task<'d>, step: &str, least: i64, out: &mut Vec<Statement>) {
+    fn refuse(&mut self, step: &str, least: i64) {
         let status = || tree::field(tree::variable(step), "status");
         let message = || {
-            let said = format!("{}: the answer has the status ", excerpt(task.name));
+            let said = format!("{}: the answer has the status ", excerpt(self.task.name));
             concatenated([tree::text(&said), status()])
         };
-        for one in self.statuses.iter().filter(|one| **one >= least) {
+        for one in self.workflow.statuses.iter().filter(|one| **one >= least) {
             let is_it = tree::binary(status(), BinaryOp::Equal, tree::int(*one));
-            out.push(tree::fail_when(
+            self.out.push(tree::fail_when(
                 &format!("tool.{}", reason(*one)),
                 message(),
                 is_it,
             ));
         }
         let is_bad = tree::binary(status(), BinaryOp::GreaterEqual, tree::int(least));
-        out.push(tree::fail_when("tool.failed", message(), is_bad));
+        self.out
+            .push(tree::fail_when("tool.failed", message(), is_bad));
     }
 
     /// What is read of an answer.
-    fn answer(&mut self, task: &Task<'d>, step: &str) -> Value {
-        let output = task.get("with").and_then(|with| with.get("output"));
+    fn answer(&mut self, step: &str) -> Value {
+        let output = self.task.get("with").and_then(|with| with.get("output"));
         let part = |field: &str| Value::Opaque(tree::field(tree::variable(step), field));
         match output.and_then(Node::text) {
             Some("response") => Value::object(vec![
@@ -93,38 +93,35 @@ impl<'d> Workflow<'_, 'd, '_> {
                 ("content".to_owned(), part("body")),
             ]),
             Some("raw") => {
-                let span = output.map_or(task.span, |node| node.span);
-                let what = format!("`output` of task `{}`", excerpt(task.name));
+                let span = output.map_or(self.task.span, |node| node.span);
+                let what = format!("`output` of task `{}`", excerpt(self.task.name));
                 let why = "an answer is read as what it says that it is";
-                Value::Opaque(self.draft.hole(span, what, why))
+                Value::Opaque(self.workflow.draft.hole(span, what, why))
             }
             _ => part("body"),
         }
     }
 
-    fn headers(&mut self, headers: Option<&Node>, endpoint: &'d Node, data: &Data) -> Option<Expr> {
-        let headers = headers.map(|node| self.template(node, data));
+    fn headers(&mut self, headers: Option<&Node>, endpoint: &'d Node) -> Option<Expr> {
+        let headers = headers.map(|node| self.template(node));
         let Some(authentication) = endpoint.get("authentication") else {
             return headers.map(|headers| headers.expr());
         };
         let authentication = match authentication.get("use") {
-            Some(named) => self.used("authentications", named),
+            Some(named) => self.workflow.used("authentications", named),
             None => authentication,
         };
         let token = authentication
             .get("bearer")
             .and_then(|node| node.get("token"));
         let computed = token.filter(|node| node.text().is_some_and(|text| text.contains("${")));
-        let value = match computed {
-            Some(node) => {
-                let token = self.template(node, data).expr();
-                concatenated([tree::text("Bearer "), token])
-            }
-            None => {
-                let why = "credentials are those of the project, and never in a plan: describe the system in an app file that has them";
-                self.draft
-                    .hole(authentication.span, "`authentication` of a call", why)
-            }
+        let value = if let Some(node) = computed {
+            let token = self.template(node).expr();
+            concatenated([tree::text("Bearer "), token])
+        } else {
+            let why = "credentials are those of the project, and never in a plan: describe the system in an app file that has them";
+            let what = "`authentication` of a call";
+            self.workflow.draft.hole(authentication.span, what, why)
         };
         let headers = headers.unwrap_or_else(|| Value::object(Vec::new()));
         let key = "authorization".to_owned();
@@ -150,14 +147,12 @@ impl<'d> Workflow<'_, 'd, '_> {
             let host = rest.get(..end)?;
             (!host.is_empty() && !host.contains(['@', '*', '\\'])).then(|| host.to_owned())
         });
-        match host {
-            Some(host) => {
-                self.hosts.insert(host);
-            }
-            None => {
-                let why = "is computed: say in `allow { net: […] }` which hosts may be called";
-                self.draft.lost(span, "the host of an address", why);
-            }
+        if let Some(host) = host {
+            self.workflow.hosts.insert(host);
+        } else {
+            let why = "is computed: say in `allow { net: […] }` which hosts may be called";
+            let what = "the host of an address";
+            self.workflow.draft.lost(span, what, why);
         }
     }
 }

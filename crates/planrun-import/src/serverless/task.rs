@@ -3,6 +3,7 @@
 use planrun_lang::syntax::ast::{Expr, Statement, StepBody, WaitFor};
 
 use super::Workflow;
+use super::call::Action;
 use super::data::Data;
 use super::duration;
 use super::jq;
@@ -50,8 +51,8 @@ impl<'d, 't> Walk<'d, 't> for Workflow<'_, 'd, 't> {
         let Some(condition) = task.get("if") else {
             return self.task(tasks, task, flow, region, out);
         };
-        let data = Data::of(task, flow, &flow.value);
-        let condition = jq::truth(self.expression(condition, &data).expr());
+        let data = Data::of(&self.reading, task, flow, &flow.value);
+        let condition = jq::truth(data.expression(condition, self.draft).expr());
         let mut begun = Vec::new();
         let going = self.task(tasks, task, flow, region, &mut begun)?;
         let (to, after) = match going {
@@ -102,15 +103,15 @@ impl<'d> Workflow<'_, 'd, '_> {
         self.tell_fields(task);
         let input = match task.get("input").and_then(|node| node.get("from")) {
             Some(node) => {
-                let data = Data::of(task, flow, &flow.value);
-                let value = self.expression(node, &data);
+                let data = Data::of(&self.reading, task, flow, &flow.value);
+                let value = data.expression(node, self.draft);
                 self.settle(&format!("{}_input", task.name), value, out)
             }
             None => flow.value.clone(),
         };
         let mut within = flow.clone();
         within.value = input.clone();
-        let data = Data::of(task, flow, &input);
+        let data = Data::of(&self.reading, task, flow, &input);
         let ended = match task.kind {
             "switch" => Some(within),
             "do" if task.get("timeout").is_none() => {
@@ -148,27 +149,36 @@ impl<'d> Workflow<'_, 'd, '_> {
         out: &mut Vec<Statement>,
     ) -> Result<Flow, Refused> {
         match task.kind {
-            "set" => flow.value = self.template(task.body(), data),
+            "set" => flow.value = data.template(task.body(), self.draft),
             "wait" => {
-                let duration = match duration::nanoseconds(task.body()) {
-                    Some(duration) => tree::nanoseconds(duration),
-                    None => {
-                        let what = format!("task `{}`", excerpt(task.name));
-                        self.draft.hole(task.body().span, what, duration::WANTED)
-                    }
+                let duration = if let Some(time) = duration::nanoseconds(task.body()) {
+                    tree::nanoseconds(time)
+                } else {
+                    let what = format!("task `{}`", excerpt(task.name));
+                    self.draft.hole(task.body().span, what, duration::WANTED)
                 };
                 let name = self.step_name(task);
                 let wait = StepBody::Wait(WaitFor::Duration(duration));
                 out.push(tree::step(&name, wait, Vec::new()));
             }
             "call" => return self.called(task, flow, data, out),
-            "run" => flow.value = self.process(task, data, out),
-            "emit" => flow.value = self.emitted(task, data, out),
-            "listen" => flow.value = self.listened(task, data, out),
+            "run" | "emit" | "listen" => {
+                let mut action = Action {
+                    workflow: self,
+                    task,
+                    data,
+                    out,
+                };
+                flow.value = match task.kind {
+                    "run" => action.process(),
+                    "emit" => action.emitted(),
+                    _ => action.listened(),
+                };
+            }
             "do" => return self.block_of(task, task.body(), &flow, out),
             "for" => return self.iterated(task, flow, data, out),
-            "fork" => return self.forked(task, flow, out),
-            _ => return self.tried(task, flow, out),
+            "fork" => return self.forked(task, &flow, out),
+            _ => return self.tried(task, &flow, out),
         }
         Ok(flow)
     }
@@ -187,14 +197,14 @@ impl<'d> Workflow<'_, 'd, '_> {
             if let Some(context) = context {
                 data = data.with(CONTEXT, context);
             }
-            flow.value = self.expression(node, &data);
+            flow.value = data.expression(node, self.draft);
         }
         flow.value = self.settle(task.name, flow.value, out);
         if let Some(node) = task.get("export").and_then(|node| node.get("as")) {
             let data = data
                 .on(flow.value.clone())
                 .with("output", flow.value.clone());
-            let value = self.expression(node, &data);
+            let value = data.expression(node, self.draft);
             let value = self.settle(CONTEXT, value, out);
             flow.variables.insert(CONTEXT.to_owned(), value);
         }
@@ -211,7 +221,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         out: &mut Vec<Statement>,
     ) -> Result<Going<'d>, Refused> {
         let ways = task.cases.iter().map(|(when, next)| {
-            let condition = when.map(|when| jq::truth(self.expression(when, data).expr()));
+            let condition = when.map(|when| jq::truth(data.expression(when, self.draft).expr()));
             let mut begun = Vec::new();
             let to = match next {
                 Next::Task(name) => Target::Place(name),

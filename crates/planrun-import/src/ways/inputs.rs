@@ -73,7 +73,9 @@ pub fn inputs_of<'t>(
     };
     *draft = Draft::new(draft.catalog());
     draft.reserve(INPUT);
-    fields.keys().for_each(|field| draft.reserve(field));
+    for field in fields.keys() {
+        draft.reserve(field);
+    }
     let is_read = !fields.is_empty();
     let fields = Some(fields);
     let file = attempt(draft, &Inputs { fields })?;
@@ -112,11 +114,12 @@ impl Reads {
         match &expression.kind {
             ExprKind::Name(name) if &**name == INPUT => self.is_whole = true,
             ExprKind::Coalesce(parts) if parts.iter().any(is_of_input) => {
-                let (last, lenient) = parts
-                    .split_last()
-                    .map_or((None, parts.as_slice()), |all| (Some(all.0), all.1));
-                lenient.iter().for_each(|part| self.look_at_missing(part));
-                last.into_iter().for_each(|part| self.look(part));
+                if let Some((last, lenient)) = parts.split_last() {
+                    for part in lenient {
+                        self.look_at_missing(part);
+                    }
+                    self.look(last);
+                }
             }
             ExprKind::Call {
                 function,

@@ -89,8 +89,8 @@ pub fn rounds_of(round: &str, initial: Expr, max: i64, body: Vec<Statement>) -> 
 /// The last element of a list that is not empty.
 pub fn last_of(list: Expr) -> Expr {
     let size = tree::function("size", vec![list.clone()]);
-    let last = tree::binary(size, BinaryOp::Subtract, tree::int(1));
-    tree::index(list, last)
+    let end = tree::binary(size, BinaryOp::Subtract, tree::int(1));
+    tree::index(list, end)
 }
 
 /// Ends a round: with what the next one begins with, or with what the loop gives.

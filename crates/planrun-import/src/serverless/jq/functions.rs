@@ -2,13 +2,13 @@
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal};
 
-use super::{Output, Parser, truth};
+use super::{Output, Reader, truth};
 use crate::draft::excerpt;
 use crate::expression::ONE;
 use crate::tree;
 use crate::ways::value::Value;
 
-impl Parser<'_> {
+impl Reader<'_> {
     /// A function, behind its name.
     pub fn function(&mut self, name: &str) -> Result<Output, String> {
         match name {
@@ -32,7 +32,7 @@ impl Parser<'_> {
         let output = match name {
             "map" => {
                 let list = self.dot.expr();
-                match self.of_each(list, |parser| parser.pipe())? {
+                match self.of_each(list, Self::pipe)? {
                     Output::Many(list) => Output::One(Value::Opaque(list)),
                     other => other,
                 }
@@ -41,11 +41,11 @@ impl Parser<'_> {
             "any" => self.quantified("exists")?,
             "all" => self.quantified("all")?,
             "sort_by" => {
-                let key = self.in_element(|parser| parser.pipe()?.expr())?;
+                let key = self.in_element(|reader| reader.pipe()?.expr())?;
                 self.comprehension("sortBy", key)
             }
             "min_by" | "max_by" => {
-                let key = self.in_element(|parser| parser.pipe()?.expr())?;
+                let key = self.in_element(|reader| reader.pipe()?.expr())?;
                 let sorted = self.comprehension("sortBy", key).expr()?;
                 let end = if name == "min_by" { "first" } else { "last" };
                 Output::One(Value::Opaque(tree::method(sorted, end, Vec::new())))
@@ -66,7 +66,7 @@ impl Parser<'_> {
     }
 
     fn quantified(&mut self, method: &str) -> Result<Output, String> {
-        let holds = self.in_element(|parser| parser.pipe()?.expr())?;
+        let holds = self.in_element(|reader| reader.pipe()?.expr())?;
         Ok(self.comprehension(method, truth(holds)))
     }
 
