@@ -167,7 +167,12 @@ impl<'d> Workflow<'_, 'd, '_> {
         {
             Some((_, Content::Map(entries))) => {
                 for entry in entries.iter().filter(|entry| is_writable(&entry.name)) {
-                    arguments.push((entry.name.clone(), self.value(&entry.value, None)));
+                    // A field that is called like a parameter has its place in its name.
+                    let mut name = entry.name.clone();
+                    while arguments.iter().any(|(there, _)| *there == name) {
+                        name = format!("body_{name}");
+                    }
+                    arguments.push((name, self.value(&entry.value, None)));
                 }
             }
             Some((payload, _)) => arguments.push(("body".to_owned(), self.value(payload, None))),

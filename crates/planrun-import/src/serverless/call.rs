@@ -7,7 +7,7 @@ use planrun_lang::syntax::ast::{ClauseKind, Expr, Statement, StepBody};
 use planrun_lang::types::Effect;
 use planrun_lang::yaml::{Entry, Node};
 
-use super::Workflow;
+use super::Writer;
 use super::data::Data;
 use super::events::EVENTS;
 use super::tasks::{Task, Tasks};
@@ -71,7 +71,7 @@ struct Call {
     arguments: Vec<(String, Expr)>,
 }
 
-impl<'d> Workflow<'_, 'd, '_> {
+impl<'d> Writer<'_, 'd, '_> {
     /// `call`. Gives what is called there.
     pub fn called(
         &mut self,
@@ -151,7 +151,7 @@ impl<'d> Workflow<'_, 'd, '_> {
 
 /// What a task does in one step: the task, what it reads, and where the step is written to.
 pub struct Action<'a, 'x, 'd, 't> {
-    pub workflow: &'a mut Workflow<'x, 'd, 't>,
+    pub workflow: &'a mut Writer<'x, 'd, 't>,
     pub task: &'a Task<'d>,
     pub data: &'a Data,
     pub out: &'a mut Vec<Statement>,
@@ -242,10 +242,12 @@ impl<'d> Action<'_, '_, 'd, '_> {
                     texts.push(tree::text("\n"));
                 }
                 texts.push(self.template(text).expr());
-            } else if let Some(value) = part.get("data") {
+            } else if let Some(value) = part.get("data")
+                && arguments.is_empty()
+            {
                 arguments.push(("data".to_owned(), self.template(value).expr()));
             } else {
-                let why = "an agent is told texts and data here";
+                let why = "an agent is told texts and one piece of data here";
                 self.workflow
                     .draft
                     .lost(part.span, "a part of a message", why);

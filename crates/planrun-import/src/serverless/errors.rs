@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use planrun_lang::syntax::ast::{ClauseKind, Statement};
 use planrun_lang::yaml::Node;
 
-use super::Workflow;
+use super::Writer;
 use super::data::Data;
 use super::duration;
 use super::tasks::{Task, Tasks};
 use crate::document::entries;
-use crate::draft::{error_name, excerpt};
+use crate::draft::{Draft, error_name, excerpt};
 use crate::tree;
 use crate::ways::retry::Retry;
 use crate::ways::status::{of_status, reason};
@@ -55,7 +55,7 @@ fn classes(kind: Option<&str>, status: Option<i64>) -> Vec<String> {
     standard.iter().map(|class| (*class).to_owned()).collect()
 }
 
-impl<'d> Workflow<'_, 'd, '_> {
+impl<'d> Writer<'_, 'd, '_> {
     /// `raise`, as a failure.
     pub fn raised(&mut self, task: &Task<'d>, data: &Data) -> Statement {
         let error = task.body().get("error").unwrap_or(task.body());
@@ -123,10 +123,10 @@ impl<'d> Workflow<'_, 'd, '_> {
     ) -> Option<Vec<ClauseKind>> {
         let mut inside = tasks.by_name.values();
         let (only, None) = (inside.next(), inside.next()) else {
-            return self.no_retry(policy);
+            return no_retry(policy, self.draft);
         };
         if only.is_none_or(|task| task.kind != "call" || task.get("if").is_some()) {
-            return self.no_retry(policy);
+            return no_retry(policy, self.draft);
         }
         let policy = self.used("retries", policy);
         for part in ["when", "exceptWhen"] {
@@ -149,14 +149,6 @@ impl<'d> Workflow<'_, 'd, '_> {
             settings.extend(time.map(ClauseKind::Within));
         }
         Some(settings)
-    }
-
-    fn no_retry(&mut self, policy: &Node) -> Option<Vec<ClauseKind>> {
-        let why =
-            "`retry` belongs to calls: beginning a block again repeats the effects that it has had";
-        self.draft
-            .lost(policy.span, "`retry` of several tasks", why);
-        None
     }
 
     fn attempts(&mut self, policy: &Node, attempt: Option<&Node>, classes: &[String]) -> Retry {
@@ -222,4 +214,12 @@ fn raised_class(kind: &str, status: Option<i64>) -> String {
         Some(class) => class.to_owned(),
         None => "tool.failed".to_owned(),
     }
+}
+
+/// Tells that several tasks are not tried again.
+fn no_retry(policy: &Node, draft: &mut Draft<'_>) -> Option<Vec<ClauseKind>> {
+    let why =
+        "`retry` belongs to calls: beginning a block again repeats the effects that it has had";
+    draft.lost(policy.span, "`retry` of several tasks", why);
+    None
 }

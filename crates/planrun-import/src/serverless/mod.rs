@@ -33,8 +33,8 @@ pub fn recognizes(root: &Node) -> bool {
             .is_some_and(|document| document.get("dsl").is_some())
 }
 
-/// What is known of a workflow while its plan is made.
-pub struct Workflow<'x, 'd, 't> {
+/// Writes a workflow down as a plan.
+pub struct Writer<'x, 'd, 't> {
     pub draft: &'x mut Draft<'t>,
     root: &'d Node,
     reading: Reading,
@@ -78,7 +78,7 @@ fn attempt(
     let language = root
         .get("evaluate")
         .and_then(|node| node.get("language")?.text());
-    let mut workflow = Workflow {
+    let mut workflow = Writer {
         draft,
         root,
         reading: Reading {
@@ -105,7 +105,7 @@ fn attempt(
     Ok(draft.file(plan, made))
 }
 
-impl<'d> Workflow<'_, 'd, '_> {
+impl<'d> Writer<'_, 'd, '_> {
     fn body(&mut self, input: Value) -> Result<Vec<Statement>, Refused> {
         self.tell_left_out();
         let mut flow = Flow::of(input.clone());

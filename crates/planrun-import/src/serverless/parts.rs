@@ -5,12 +5,12 @@ use planrun_lang::syntax::ast::{
 };
 use planrun_lang::yaml::{Entry, Node};
 
-use super::Workflow;
+use super::Writer;
 use super::data::Data;
 use super::jq;
 use super::tasks::{CONTEXT, Task, Tasks, exports, only_entry};
 use crate::document::{Refused, items};
-use crate::draft::{excerpt, expressions, identifier};
+use crate::draft::{Draft, excerpt, expressions, identifier};
 use crate::expression::reads;
 use crate::tree;
 use crate::ways::Flow;
@@ -42,7 +42,7 @@ impl Leaves {
     }
 }
 
-impl<'d> Workflow<'_, 'd, '_> {
+impl<'d> Writer<'_, 'd, '_> {
     /// Tasks as a block inside of a step.
     fn block(&mut self, tasks: &Tasks<'d>, flow: Flow, leaves: Leaves) -> Result<Block, Refused> {
         let mut body = Vec::new();
@@ -114,16 +114,10 @@ impl<'d> Workflow<'_, 'd, '_> {
             text("each").unwrap_or("item"),
             text("at").unwrap_or("index"),
         );
-        let Some(list) = task.body().get("in") else {
-            let help = "say under `in` what is gone through";
-            return Err(Refused::new(task.span, "a `for` without a list", help));
-        };
+        let list = needed(task, task.body(), "in", "say what is gone through")?;
         let list = data.expression(list, self.draft).expr();
-        let Some(tasks) = task.get("do") else {
-            let help = "say under `do` what is done with each element";
-            return Err(Refused::new(task.span, "a `for` without tasks", help));
-        };
-        let tasks = Tasks::read(tasks)?;
+        let help = "say what is done with each element";
+        let tasks = Tasks::read(needed(task, task.node, "do", help)?)?;
         let name = self.step_name(task);
         let round = Round {
             state: self.draft.name("round"),
@@ -144,35 +138,25 @@ impl<'d> Workflow<'_, 'd, '_> {
         let reached = self.tasks(&tasks, within, &mut body)?;
         self.blocks -= 1;
         let clauses: Vec<ClauseKind> = self.within(task).into_iter().collect();
+        body.extend(reached.as_ref().map(|flow| tree::yields(flow.value.expr())));
         let mut is_read = condition.is_some() || leaves.exports;
-        let written = tree::block(body);
+        let mut written = tree::block(body);
         expressions(&written, &mut |one| is_read |= reads(one, &round.state));
-        let ended = reached.as_ref();
-        is_read |= ended.is_some_and(|flow| reads(&flow.value.expr(), &round.state));
+        let list = settled(&name, list, self.draft, out);
         if is_read {
+            if reached.is_some() {
+                // A round hands on what it gives, and yields nothing.
+                written.statements.pop();
+            }
             let written = Written {
                 condition,
                 body: written.statements,
                 reached,
                 clauses,
             };
-            let list = self.settled(&name, list, out);
             return Ok(self.rounds(&name, &round, list, written, &flow, leaves, out));
         }
-        let mut body = written.statements;
-        body.extend(reached.map(|flow| tree::yields(flow.value.expr())));
-        let list = self.settled(&name, list, out);
-        Ok(each_of(&name, &round, list, body, clauses, flow, out))
-    }
-
-    /// A list under a name, since it is read more than once.
-    fn settled(&mut self, step: &str, list: Expr, out: &mut Vec<Statement>) -> Expr {
-        if tree::size(&list, 4) < 4 {
-            return list;
-        }
-        let name = self.draft.name(&format!("{step}_list"));
-        out.push(tree::bind(&name, list));
-        tree::variable(&name)
+        Ok(each_of(&name, &round, list, written, clauses, flow, out))
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a loop is made of")]
@@ -306,10 +290,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         let leaves = Leaves::of(task.node);
         let tasks = Tasks::read(task.body())?;
         let name = self.step_name(task);
-        let Some(catch) = task.get("catch") else {
-            let help = "say under `catch` what is done then";
-            return Err(Refused::new(task.span, "a `try` without `catch`", help));
-        };
+        let catch = needed(task, task.node, "catch", "say what is done then")?;
         let caught = self.caught(catch);
         let outer = (self.statuses.clone(), self.retry.take());
         self.statuses.extend(caught.statuses);
@@ -387,6 +368,31 @@ impl<'d> Workflow<'_, 'd, '_> {
     }
 }
 
+/// A part that a task must have.
+///
+/// # Errors
+/// Where it has none.
+fn needed<'d>(
+    task: &Task<'d>,
+    holder: &'d Node,
+    field: &str,
+    help: &str,
+) -> Result<&'d Node, Refused> {
+    let message = || format!("a `{}` without `{field}`", task.kind);
+    let refused = || Refused::new(task.span, message(), help);
+    holder.get(field).ok_or_else(refused)
+}
+
+/// A list under a name, since it is read more than once.
+fn settled(step: &str, list: Expr, draft: &mut Draft<'_>, out: &mut Vec<Statement>) -> Expr {
+    if tree::size(&list, 4) < 4 {
+        return list;
+    }
+    let name = draft.name(&format!("{step}_list"));
+    out.push(tree::bind(&name, list));
+    tree::variable(&name)
+}
+
 /// The names inside of a loop.
 struct Round {
     state: String,
@@ -425,12 +431,11 @@ fn each_of(
     name: &str,
     round: &Round,
     list: Expr,
-    body: Vec<Statement>,
+    body: Block,
     clauses: Vec<ClauseKind>,
     mut flow: Flow,
     out: &mut Vec<Statement>,
 ) -> Flow {
-    let body = tree::block(body);
     let mut is_read = false;
     expressions(&body, &mut |one| is_read |= reads(one, &round.number));
     let each = StepBody::Each {

@@ -2,7 +2,7 @@
 
 use planrun_lang::syntax::ast::{Expr, Statement, StepBody, WaitFor};
 
-use super::Workflow;
+use super::Writer;
 use super::call::Action;
 use super::data::Data;
 use super::duration;
@@ -16,7 +16,7 @@ use crate::ways::repetition::any;
 
 use crate::ways::{Flow, Going, Region, Stop, Target, Walk, Way, Written};
 
-impl<'d, 't> Walk<'d, 't> for Workflow<'_, 'd, 't> {
+impl<'d, 't> Walk<'d, 't> for Writer<'_, 'd, 't> {
     type Scope = Tasks<'d>;
     const PLACE: &'static str = "task";
 
@@ -77,7 +77,7 @@ impl<'d, 't> Walk<'d, 't> for Workflow<'_, 'd, 't> {
     }
 }
 
-impl<'d> Workflow<'_, 'd, '_> {
+impl<'d> Writer<'_, 'd, '_> {
     /// Writes down tasks one after the other; `None` where all their ways end the workflow or fail.
     pub fn tasks(
         &mut self,
