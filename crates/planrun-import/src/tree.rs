@@ -186,11 +186,14 @@ pub fn call(namespace: &str, tool: &str, arguments: Vec<(String, Expr)>) -> Expr
     )
 }
 
+/// An operator before a value; several in a row are one expression.
 pub fn unary(operator: UnaryOp, operand: Expr) -> Expr {
-    expr(ExprKind::Unary {
-        operators: vec![(operator, NOWHERE)],
-        operand: Box::new(operand),
-    })
+    let (mut operators, operand) = match operand.kind {
+        ExprKind::Unary { operators, operand } => (operators, operand),
+        kind => (Vec::new(), Box::new(expr(kind))),
+    };
+    operators.insert(0, (operator, NOWHERE));
+    expr(ExprKind::Unary { operators, operand })
 }
 
 pub fn not(operand: Expr) -> Expr {
