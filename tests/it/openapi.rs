@@ -109,7 +109,7 @@ plan ask(model: string = "gpt-4o") -> { text: string?, gone: bool } {
 }
 
 /// Answers each request with the next of these, and gives what was asked.
-fn server(answers: Vec<String>) -> (String, Arc<Mutex<Vec<String>>>) {
+pub fn server(answers: Vec<String>) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -143,7 +143,8 @@ fn is_whole(request: &[u8]) -> bool {
     length.is_none_or(|length| body.len() >= length.parse().unwrap())
 }
 
-fn answered(status: &str, body: &Json) -> String {
+/// An answer with this status and body.
+pub fn answered(status: &str, body: &Json) -> String {
     let body = body.to_string();
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",

@@ -55,7 +55,8 @@ const CRATES: &[Crate] = &[
         rows: &[
             &["document", "report", "tree"],
             &["draft"],
-            &["asl", "arazzo", "calls", "aintegration"],
+            &["expression", "ways"],
+            &["asl", "arazzo", "serverless", "calls", "aintegration"],
         ],
     },
     Crate {

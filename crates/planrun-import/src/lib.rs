@@ -9,8 +9,11 @@ pub mod asl;
 mod calls;
 pub mod document;
 mod draft;
+mod expression;
 pub mod report;
+mod serverless;
 mod tree;
+mod ways;
 
 use planrun_lang::format;
 use planrun_lang::sema::Tools;
@@ -28,6 +31,8 @@ pub enum Format {
     Asl,
     /// Workflows of Arazzo.
     Arazzo,
+    /// Workflows of Serverless Workflow.
+    Serverless,
     /// Tasks and listeners of AIntegration.
     Aintegration,
     /// Payloads of the skeleton.
@@ -44,9 +49,10 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order in which a document is tried.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Asl,
         Self::Arazzo,
+        Self::Serverless,
         Self::Aintegration,
         Self::Payload,
         Self::Graph,
@@ -61,6 +67,7 @@ impl Format {
         match self {
             Self::Asl => "asl",
             Self::Arazzo => "arazzo",
+            Self::Serverless => "serverless-workflow",
             Self::Aintegration => "aintegration",
             Self::Payload => "payload",
             Self::Graph => "graph",
@@ -74,6 +81,7 @@ impl Format {
         match self {
             Self::Asl => asl::recognizes(root),
             Self::Arazzo => arazzo::recognizes(root),
+            Self::Serverless => serverless::recognizes(root),
             Self::Aintegration => aintegration::recognizes(root),
             Self::Payload => calls::payload::recognizes(root),
             Self::Graph => calls::sage::recognizes_graph(root),
@@ -120,6 +128,7 @@ pub fn import(
     let file = match (format, &root) {
         (Format::Asl, Some(root)) => asl::import(root, plan, &mut draft),
         (Format::Arazzo, Some(root)) => arazzo::import(root, &mut draft),
+        (Format::Serverless, Some(root)) => serverless::import(root, plan, &mut draft),
         (Format::Aintegration, Some(root)) => aintegration::import(root, text, plan, &mut draft),
         (Format::Payload, Some(root)) => calls::payload::import(root, plan, &mut draft),
         (Format::Graph, Some(root)) => calls::sage::import_graph(root, plan, &mut draft),

@@ -45,7 +45,11 @@ pub fn null() -> Expr {
 
 /// Seconds as a duration.
 pub fn seconds(value: i64) -> Expr {
-    literal(Literal::Duration(i128::from(value) * 1_000_000_000))
+    nanoseconds(i128::from(value) * 1_000_000_000)
+}
+
+pub fn nanoseconds(value: i128) -> Expr {
+    literal(Literal::Duration(value))
 }
 
 /// A plain value of a document. Numbers that no number of the language holds are doubles.
@@ -182,11 +186,14 @@ pub fn call(namespace: &str, tool: &str, arguments: Vec<(String, Expr)>) -> Expr
     )
 }
 
+/// An operator before a value; several in a row are one expression.
 pub fn unary(operator: UnaryOp, operand: Expr) -> Expr {
-    expr(ExprKind::Unary {
-        operators: vec![(operator, NOWHERE)],
-        operand: Box::new(operand),
-    })
+    let (mut operators, operand) = match operand.kind {
+        ExprKind::Unary { operators, operand } => (operators, operand),
+        kind => (Vec::new(), Box::new(expr(kind))),
+    };
+    operators.insert(0, (operator, NOWHERE));
+    expr(ExprKind::Unary { operators, operand })
 }
 
 pub fn not(operand: Expr) -> Expr {
@@ -333,6 +340,15 @@ pub fn fail(class: &str, message: Expr) -> Statement {
     })
 }
 
+/// A failure under a condition.
+pub fn fail_when(class: &str, message: Expr, condition: Expr) -> Statement {
+    statement(StatementKind::Fail {
+        class: name(class),
+        message: Some(Box::new(as_text(message))),
+        when: Some(Box::new(condition)),
+    })
+}
+
 /// A value as text: texts stay as they are.
 pub fn as_text(value: Expr) -> Expr {
     match &value.kind {
@@ -343,6 +359,15 @@ pub fn as_text(value: Expr) -> Expr {
 
 /// A value of which a document says that it is a truth value, where a plan wants to know it.
 pub fn truth(value: Expr) -> Expr {
+    if is_truth(&value) {
+        value
+    } else {
+        binary(value, BinaryOp::Equal, boolean(true))
+    }
+}
+
+/// Whether an expression surely gives a truth value.
+pub fn is_truth(value: &Expr) -> bool {
     let compares = |operator: BinaryOp| {
         !matches!(
             operator,
@@ -353,20 +378,15 @@ pub fn truth(value: Expr) -> Expr {
                 | BinaryOp::Remainder
         )
     };
-    let is_truth = match &value.kind {
+    match &value.kind {
         ExprKind::Chain { rest, .. } => rest.iter().all(|link| compares(link.operator)),
         ExprKind::Unary { operators, .. } => operators.iter().all(|(one, _)| *one == UnaryOp::Not),
         ExprKind::Literal(Literal::Bool(_)) | ExprKind::Is { .. } => true,
         ExprKind::Call { function, .. } => &*function.text == "has",
         ExprKind::Path { links, .. } => links.last().is_some_and(|link| {
-            matches!(&link.kind, LinkKind::Call { name, .. } if matches!(&*name.text, "contains" | "matches" | "startsWith" | "endsWith"))
+            matches!(&link.kind, LinkKind::Call { name, .. } if matches!(&*name.text, "contains" | "matches" | "startsWith" | "endsWith" | "exists" | "all"))
         }),
         _ => false,
-    };
-    if is_truth {
-        value
-    } else {
-        binary(value, BinaryOp::Equal, boolean(true))
     }
 }
 

@@ -11,6 +11,7 @@ use planrun_tools::host::MemoryHost;
 use planrun_tools::tools::app::read_app;
 
 use crate::support::{compare, root};
+use crate::world::World;
 
 /// The folder of a format, whose folders hold one document each.
 fn folders() -> Vec<(Format, PathBuf)> {
@@ -27,10 +28,10 @@ fn folders() -> Vec<(Format, PathBuf)> {
     folders
 }
 
-/// The tools of the project of all fixtures.
+/// The tools of the project of all fixtures, and those that are built in.
 pub fn tools() -> Tools {
     let folder = root().join("tests/it/import/fixtures/apps");
-    let mut tools = Tools::default();
+    let mut tools: Tools = World::new().into_catalog().signatures().cloned().collect();
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -8,7 +8,7 @@ use planrun_lang::syntax::{
     ast::{File, ItemKind},
 };
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::support::on;
 
@@ -54,6 +54,151 @@ proptest! {
             prop_assert_eq!(planrun_lang::format::format(&SourceFile::new("m.plan", made.text.as_str())).unwrap(), made.text);
         }
     }
+}
+
+/// Texts where expressions, names, addresses and types of errors stand.
+fn hostile_workflow(text: &str, key: &str, code: &str) -> Json {
+    json!({
+        "document": {"dsl": "1.0.3", "name": text, "title": text},
+        "do": [
+            {(key): {"set": {(key): text, "code": format!("${{ {code} }}")}, "if": code, "export": {"as": code}}},
+            {"second": {"try": [{(key): {"call": text, "with": {(key): text}}}], "catch": {"as": key, "errors": {"with": {"type": text}}}}},
+            {"third": {"call": "http", "with": {"method": "get", "endpoint": text, "headers": {(key): text}}}},
+            {"fourth": {"for": {"each": key, "in": code}, "do": [{(key): {"emit": {"event": {"with": {"type": text}}}}}]}},
+            {"fifth": {"listen": {"to": {"one": {"with": {"type": text, "data": code}}}}}},
+            {"sixth": {"raise": {"error": {"type": text, "status": 400, "detail": code}}}},
+        ],
+    })
+}
+
+/// Pieces of jq, in any order.
+fn any_code() -> impl Strategy<Value = String> {
+    let words = [
+        ".",
+        ".a",
+        "[]",
+        "[",
+        "]",
+        "{",
+        "}",
+        "(",
+        ")",
+        "|",
+        ",",
+        "//",
+        "and",
+        "not",
+        "==",
+        "+",
+        "-",
+        "\"x",
+        "\"",
+        "\\(",
+        "select(.a)",
+        "map(",
+        "if",
+        "then",
+        "else",
+        "end",
+        "as $x",
+        "$x",
+        "$context",
+        "1",
+        "..",
+        ":",
+        "é",
+    ];
+    prop::collection::vec(prop::sample::select(words.to_vec()), 0..12)
+        .prop_map(|words| words.join(" "))
+}
+
+proptest! {
+    #![proptest_config(on(200))]
+
+    #[test]
+    fn texts_of_a_workflow_stay_data(text in any_text(), key in any_text(), code in prop_oneof![any_code(), any_text()]) {
+        let source = SourceFile::new("w.json", hostile_workflow(&text, &key, &code).to_string());
+        if let Ok(made) = planrun_import::import(&source, Some(Format::Serverless), "w", &Tools::default()) {
+            let parsed = syntax::parse(&SourceFile::new("w.plan", made.text.as_str()));
+            prop_assert!(parsed.diagnostics.iter().all(|found| !found.is_error()), "{}\n{:?}", made.text, parsed.diagnostics);
+            prop_assert!(!names(&parsed.file).contains(&"evil".to_owned()), "{}", made.text);
+            prop_assert_eq!(planrun_lang::format::format(&SourceFile::new("w.plan", made.text.as_str())).unwrap(), made.text);
+        }
+    }
+
+    /// Values of any kind stand where the DSL wants others.
+    #[test]
+    fn a_workflow_of_wrong_types_is_refused_or_told(place in 0..40_usize, value in prop_oneof![Just(json!(null)), Just(json!(7)), Just(json!("x")), Just(json!([])), Just(json!([1])), Just(json!({})), Just(json!({"a": []}))]) {
+        let mut workflow = hostile_workflow("a", "k", ".a");
+        let mut left = place;
+        replace(&mut workflow, &mut left, &value);
+        let source = SourceFile::new("w.json", workflow.to_string());
+        if let Ok(made) = planrun_import::import(&source, Some(Format::Serverless), "w", &Tools::default()) {
+            let parsed = syntax::parse(&SourceFile::new("w.plan", made.text.as_str()));
+            prop_assert!(parsed.diagnostics.iter().all(|found| !found.is_error()), "{}\n{:?}", made.text, parsed.diagnostics);
+        }
+    }
+}
+
+/// Puts a value in the place of the part with this number.
+fn replace(json: &mut Json, left: &mut usize, value: &Json) {
+    if *left == 0 {
+        *json = value.clone();
+    }
+    *left = left.wrapping_sub(1);
+    match json {
+        Json::Array(items) => items.iter_mut().for_each(|item| replace(item, left, value)),
+        Json::Object(fields) => fields
+            .values_mut()
+            .for_each(|field| replace(field, left, value)),
+        _ => {}
+    }
+}
+
+/// Tasks, conditions and expressions inside of each other, as deep as a document may be, and names that stand for each
+/// other again and again.
+#[test]
+fn a_workflow_that_nests_everywhere_is_bounded() {
+    let mut task = json!({"set": {"a": 1}});
+    for number in 0..20 {
+        let inner = json!([{(format!("t{number}")): task}]);
+        task = match number % 4 {
+            0 => json!({"do": inner, "if": ".a"}),
+            1 => json!({"for": {"in": ".a"}, "do": inner}),
+            2 => json!({"try": inner, "catch": {"do": [{"c": {"set": {}}}]}}),
+            _ => json!({"fork": {"branches": inner}}),
+        };
+    }
+    let deep = format!("{}.a{}", "(".repeat(500), ")".repeat(500));
+    let text = "\"\\(".repeat(200);
+    let functions = json!({"f": {"do": [{"again": {"call": "f"}}]}});
+    let workflow = json!({
+        "document": {"dsl": "1.0.3"},
+        "use": {"functions": functions},
+        "do": [{"nested": task}, {"deep": {"set": {"a": format!("${{ {deep} }}"), "b": format!("${{ {text} }}")}}}, {"calls": {"call": "f"}}],
+    });
+    let source = SourceFile::new("w.json", workflow.to_string());
+    let made = planrun_import::import(&source, None, "w", &Tools::default()).unwrap();
+    let says = |what: &str| made.report.notes.iter().any(|note| note.why.contains(what));
+    assert!(
+        says("nests too deeply") && says("calls itself"),
+        "{}",
+        made.report.lines(&source)
+    );
+    let aliases: String = (1..60).fold("a0: &a0 [x, x]\n".to_owned(), |all, number| {
+        let before = number - 1;
+        all + &format!("a{number}: &a{number} [*a{before}, *a{before}]\n")
+    });
+    let yaml = format!("document: {{ dsl: '1.0.3' }}\n{aliases}do: *a59\n");
+    assert!(
+        planrun_import::import(
+            &SourceFile::new("w.yaml", yaml),
+            Some(Format::Serverless),
+            "w",
+            &Tools::default()
+        )
+        .is_err()
+    );
 }
 
 /// The names of the statements of all plans.

@@ -14,7 +14,7 @@ use super::fixtures::tools;
 use crate::support::{cases, root};
 use crate::world::{Ran, Script, World, give};
 
-fn imported(format: Format, name: &str, known: &Tools) -> Imported {
+pub fn imported(format: Format, name: &str, known: &Tools) -> Imported {
     let folder = root()
         .join("tests/it/import/fixtures")
         .join(format.name())
@@ -37,7 +37,7 @@ fn world(scripts: Vec<(&str, Vec<Script>)>) -> World {
         })
 }
 
-fn inputs(given: &[&str]) -> BTreeMap<Arc<str>, Value> {
+pub fn inputs(given: &[&str]) -> BTreeMap<Arc<str>, Value> {
     given
         .iter()
         .map(|name| ((*name).into(), Value::from(format!("the {name}"))))

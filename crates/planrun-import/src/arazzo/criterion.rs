@@ -1,29 +1,19 @@
-//! Success criteria: comparisons of runtime expressions, joined by `&&`, `||` and `!`.
+//! Success criteria: comparisons of runtime expressions.
 
 use planrun_lang::source::Span;
-use planrun_lang::syntax::ast::{BinaryOp, Expr};
+use planrun_lang::syntax::ast::Expr;
 use planrun_lang::yaml::Node;
 
 use super::Workflow;
 use crate::draft::excerpt;
+use crate::expression::condition;
 use crate::tree;
-
-/// Conditions that nest deeper are refused.
-const MAX_DEPTH: usize = 30;
 
 /// What a criterion asks for.
 pub enum Criterion {
     /// That the answer is a good one, which every call asks for.
     Answered,
     Holds(Expr),
-}
-
-struct Parser<'c> {
-    words: Vec<&'c str>,
-    at: usize,
-    depth: usize,
-    span: Span,
-    response: &'c Expr,
 }
 
 impl Workflow<'_, '_, '_> {
@@ -54,25 +44,33 @@ impl Workflow<'_, '_, '_> {
     }
 
     fn simple(&mut self, text: &str, span: Span, response: &Expr) -> Expr {
-        let mut parser = Parser {
-            words: words(text),
-            at: 0,
-            depth: 0,
-            span,
-            response,
-        };
-        let read = parser.either(self);
-        match read {
-            Ok(condition) if parser.at >= parser.words.len() && parser.words.len() < 500 => {
-                condition
-            }
-            other => {
-                let why = other
-                    .err()
-                    .unwrap_or_else(|| "it goes on where it should end".to_owned());
-                self.draft
-                    .hole(span, format!("the criterion `{}`", excerpt(text)), why)
-            }
+        let read = condition::read(text, |words| {
+            let left = self.operand(words.take()?, span, response)?;
+            Ok(match words.comparison() {
+                Some(operator) => {
+                    let right = self.operand(words.take()?, span, response)?;
+                    tree::binary(left, operator, right)
+                }
+                None => tree::truth(left),
+            })
+        });
+        read.unwrap_or_else(|why| {
+            let what = format!("the criterion `{}`", excerpt(text));
+            self.draft.hole(span, what, why)
+        })
+    }
+
+    fn operand(&mut self, word: &str, span: Span, response: &Expr) -> Result<Expr, String> {
+        if word.starts_with('$') {
+            return Ok(self.expression(word, span, Some(response)));
+        }
+        if let Some(text) = word.strip_prefix(['"', '\'']) {
+            return Ok(tree::text(text.trim_end_matches(['"', '\''])));
+        }
+        match word {
+            "true" | "false" => Ok(tree::boolean(word == "true")),
+            "null" => Ok(tree::null()),
+            _ => tree::number(word).ok_or_else(|| format!("`{}` is no value", excerpt(word))),
         }
     }
 }
@@ -89,114 +87,6 @@ pub fn asks_for_success(condition: &str) -> bool {
                 || matches!(rest, ">=200" | "<300" | "<=299")
         })
     })
-}
-
-fn words(text: &str) -> Vec<&str> {
-    let signs = ["&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "(", ")"];
-    let mut words = Vec::new();
-    let mut rest = text.trim_start();
-    while let Some(c) = rest.chars().next() {
-        let sign = signs.into_iter().find(|sign| rest.starts_with(sign));
-        let length = match (sign, c) {
-            (Some(sign), _) => sign.len(),
-            (None, '"' | '\'') => rest
-                .get(1..)
-                .and_then(|inner| inner.find(c))
-                .map_or(rest.len(), |end| end + 2),
-            (None, _) => {
-                let end = rest.find(|c: char| c.is_whitespace() || "&|=!<>()".contains(c));
-                end.unwrap_or(rest.len()).max(c.len_utf8())
-            }
-        };
-        let (word, behind) = rest.split_at(length);
-        words.push(word);
-        rest = behind.trim_start();
-    }
-    words
-}
-
-impl Parser<'_> {
-    fn eat(&mut self, sign: &str) -> bool {
-        let is_there = self.words.get(self.at) == Some(&sign);
-        self.at += usize::from(is_there);
-        is_there
-    }
-
-    fn deeper(&mut self) -> Result<(), String> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            Err("it nests too deeply".into())
-        } else {
-            Ok(())
-        }
-    }
-
-    fn either(&mut self, workflow: &mut Workflow<'_, '_, '_>) -> Result<Expr, String> {
-        self.deeper()?;
-        let mut parts = vec![self.all(workflow)?];
-        while self.eat("||") {
-            parts.push(self.all(workflow)?);
-        }
-        self.depth -= 1;
-        tree::joined(parts, BinaryOp::Or).ok_or_else(String::new)
-    }
-
-    fn all(&mut self, workflow: &mut Workflow<'_, '_, '_>) -> Result<Expr, String> {
-        let mut parts = vec![self.one(workflow)?];
-        while self.eat("&&") {
-            parts.push(self.one(workflow)?);
-        }
-        tree::joined(parts, BinaryOp::And).ok_or_else(String::new)
-    }
-
-    fn one(&mut self, workflow: &mut Workflow<'_, '_, '_>) -> Result<Expr, String> {
-        if self.eat("!") {
-            self.deeper()?;
-            let inner = self.one(workflow)?;
-            self.depth -= 1;
-            return Ok(tree::not(inner));
-        }
-        if self.eat("(") {
-            let inner = self.either(workflow)?;
-            return if self.eat(")") {
-                Ok(inner)
-            } else {
-                Err("a `)` is missing".into())
-            };
-        }
-        let left = self.operand(workflow)?;
-        let operator = match self.words.get(self.at).copied() {
-            Some("==") => BinaryOp::Equal,
-            Some("!=") => BinaryOp::NotEqual,
-            Some("<") => BinaryOp::Less,
-            Some("<=") => BinaryOp::LessEqual,
-            Some(">") => BinaryOp::Greater,
-            Some(">=") => BinaryOp::GreaterEqual,
-            _ => return Ok(tree::truth(left)),
-        };
-        self.at += 1;
-        Ok(tree::binary(left, operator, self.operand(workflow)?))
-    }
-
-    fn operand(&mut self, workflow: &mut Workflow<'_, '_, '_>) -> Result<Expr, String> {
-        let word = self
-            .words
-            .get(self.at)
-            .copied()
-            .ok_or("it is not finished")?;
-        self.at += 1;
-        if word.starts_with('$') {
-            return Ok(workflow.expression(word, self.span, Some(self.response)));
-        }
-        if let Some(text) = word.strip_prefix(['"', '\'']) {
-            return Ok(tree::text(text.trim_end_matches(['"', '\''])));
-        }
-        match word {
-            "true" | "false" => Ok(tree::boolean(word == "true")),
-            "null" => Ok(tree::null()),
-            _ => tree::number(word).ok_or_else(|| format!("`{}` is no value", excerpt(word))),
-        }
-    }
 }
 
 #[cfg(test)]

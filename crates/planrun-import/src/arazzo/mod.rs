@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::diag::closest;
 use planrun_lang::syntax::ast::{Expr, File, Parameter};
-use planrun_lang::yaml::{Content, Node};
+use planrun_lang::yaml::{Content, Entry, Node};
 
 use crate::document::{Refused, entries, items};
 use crate::draft::{Draft, Made, excerpt, identifier, parameter};
@@ -26,11 +26,21 @@ pub fn recognizes(root: &Node) -> bool {
 pub struct Workflow<'x, 'd, 't> {
     pub draft: &'x mut Draft<'t>,
     pub root: &'d Node,
-    /// The plan of each workflow.
-    pub plans: &'x BTreeMap<String, String>,
-    inputs: BTreeMap<String, String>,
+    /// The plan that each workflow is, by its id.
+    pub heads: &'x BTreeMap<String, Head>,
+    /// The names of its inputs in the plan.
+    inputs: &'x BTreeMap<String, String>,
     /// The steps above, by their ids.
     done: BTreeMap<String, Done>,
+}
+
+/// What can be known of the plan of a workflow before it is made.
+pub struct Head {
+    pub plan: String,
+    /// Each with whether it may be left out.
+    parameters: Vec<(String, bool)>,
+    /// The names of inputs in the plan.
+    pub inputs: BTreeMap<String, String>,
 }
 
 /// A step that stands above.
@@ -56,14 +66,11 @@ pub fn import(root: &Node, draft: &mut Draft<'_>) -> Result<File, Refused> {
     for name in sources.filter_map(|source| source.get("name")?.text()) {
         draft.reserve(&identifier(name));
     }
-    let ids = workflows
-        .iter()
-        .filter_map(|workflow| workflow.get("workflowId")?.text());
-    let plans: BTreeMap<String, String> = ids.map(|id| (id.to_owned(), draft.name(id))).collect();
+    let heads = heads(root, workflows, draft);
     let mut made = Vec::new();
     for workflow in workflows {
         let id = workflow.get("workflowId").and_then(Node::text);
-        let Some((id, name)) = id.and_then(|id| Some((id, plans.get(id)?))) else {
+        let Some((id, head)) = id.and_then(|id| Some((id, heads.get(id)?))) else {
             let why = "has no `workflowId`";
             draft.lost(workflow.span, "a workflow", why);
             continue;
@@ -71,23 +78,87 @@ pub fn import(root: &Node, draft: &mut Draft<'_>) -> Result<File, Refused> {
         draft.carried(
             workflow.span,
             format!("workflow `{}`", excerpt(id)),
-            format!("the plan `{name}`"),
+            format!("the plan `{}`", head.plan),
         );
+        let outside = draft.names();
+        head.inputs.values().for_each(|name| draft.reserve(name));
         let mut one = Workflow {
             draft,
             root,
-            plans: &plans,
-            inputs: BTreeMap::new(),
+            heads: &heads,
+            inputs: &head.inputs,
             done: BTreeMap::new(),
         };
-        made.push((name.clone(), one.plan(workflow)));
+        let parameters = head.parameters.iter();
+        let parameters = parameters.map(|(name, optional)| parameter(name, *optional));
+        let plan = one.plan(workflow, parameters.collect());
+        made.push((head.plan.clone(), plan));
+        draft.restore(outside);
     }
     Ok(draft.file_of(made))
 }
 
+/// The names of all plans and of their inputs. Each plan has names of its own, and nothing but a plan is called as a plan
+/// is.
+fn heads(root: &Node, workflows: &[Node], draft: &mut Draft<'_>) -> BTreeMap<String, Head> {
+    let outside = draft.names();
+    let mut heads = BTreeMap::new();
+    for workflow in workflows {
+        if let Some(id) = workflow.get("workflowId").and_then(Node::text) {
+            let plan = draft.name(id);
+            let plans = draft.names();
+            draft.restore(outside.clone());
+            let (parameters, inputs) = parameters(root, workflow, draft);
+            draft.restore(plans);
+            let head = Head {
+                plan,
+                parameters,
+                inputs,
+            };
+            heads.insert(id.to_owned(), head);
+        }
+    }
+    draft.restore(outside);
+    heads
+}
+
+/// The inputs of a workflow, and what they are called in its plan.
+fn parameters(
+    root: &Node,
+    workflow: &Node,
+    draft: &mut Draft<'_>,
+) -> (Vec<(String, bool)>, BTreeMap<String, String>) {
+    let schema = workflow.get("inputs").map(|schema| resolved(root, schema));
+    let properties = schema.map_or(&[] as &[Entry], |schema| entries(schema, "properties"));
+    let required = schema.map_or(&[] as &[Node], |schema| items(schema, "required"));
+    let required: BTreeSet<&str> = required.iter().filter_map(Node::text).collect();
+    let (mut parameters, mut inputs) = (Vec::new(), BTreeMap::new());
+    for property in properties {
+        let name = draft.name_of(&property.name, property.span, "input");
+        inputs.insert(property.name.clone(), name.clone());
+        parameters.push((name, !required.contains(property.name.as_str())));
+    }
+    (parameters, inputs)
+}
+
+/// A part of the document, or the component to which it refers.
+fn resolved<'d>(root: &'d Node, node: &'d Node) -> &'d Node {
+    let reference = node
+        .get("$ref")
+        .or(node.get("reference"))
+        .and_then(Node::text);
+    let Some(reference) = reference else {
+        return node;
+    };
+    let path = reference.trim_start_matches("#/").trim_start_matches('$');
+    let found = path
+        .split(['/', '.'])
+        .try_fold(root, |node, part| node.get(part));
+    found.unwrap_or(node)
+}
+
 impl<'d> Workflow<'_, 'd, '_> {
-    fn plan(&mut self, workflow: &'d Node) -> Made {
-        let parameters = self.parameters(workflow);
+    fn plan(&mut self, workflow: &'d Node, parameters: Vec<Parameter>) -> Made {
         let mut body = Vec::new();
         for step in items(workflow, "steps") {
             self.step(step, workflow, &mut body);
@@ -114,38 +185,9 @@ impl<'d> Workflow<'_, 'd, '_> {
         }
     }
 
-    fn parameters(&mut self, workflow: &'d Node) -> Vec<Parameter> {
-        let schema = workflow.get("inputs").map(|schema| self.resolved(schema));
-        let properties = schema
-            .and_then(|schema| schema.get("properties")?.entries())
-            .unwrap_or_default();
-        let required = schema
-            .and_then(|schema| schema.get("required")?.items())
-            .unwrap_or_default();
-        let required: BTreeSet<&str> = required.iter().filter_map(Node::text).collect();
-        let mut parameters = Vec::new();
-        for property in properties {
-            let name = self.draft.name_of(&property.name, property.span, "input");
-            parameters.push(parameter(&name, !required.contains(property.name.as_str())));
-            self.inputs.insert(property.name.clone(), name);
-        }
-        parameters
-    }
-
     /// A part of the document, or the component to which it refers.
     pub fn resolved(&self, node: &'d Node) -> &'d Node {
-        let reference = node
-            .get("$ref")
-            .or(node.get("reference"))
-            .and_then(Node::text);
-        let Some(reference) = reference else {
-            return node;
-        };
-        let path = reference.trim_start_matches("#/").trim_start_matches('$');
-        let found = path
-            .split(['/', '.'])
-            .try_fold(self.root, |node, part| node.get(part));
-        found.unwrap_or(node)
+        resolved(self.root, node)
     }
 
     /// A value with runtime expressions in its texts; `response` is what the step gives whose outputs these are.

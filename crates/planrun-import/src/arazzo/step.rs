@@ -3,19 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::syntax::ast::{
-    Argument, ClauseKind, Expr, ExprKind, Literal, Statement, StatementKind, StepBody,
+    Argument, ClauseKind, Expr, ExprKind, Statement, StatementKind, StepBody,
 };
 use planrun_lang::yaml::{Content, Node};
 
 use super::criterion::{Criterion, asks_for_success};
-use super::{Done, Workflow};
+use super::{Done, Head, Workflow};
 use crate::document::{entries, items};
 use crate::draft::{excerpt, identifier, is_writable};
 use crate::tree::{self, NOWHERE};
+use crate::ways::retry::Retry;
 
 /// What a step calls.
 enum Called {
     Tool(String, String),
+    /// The plan that the workflow of this id is.
     Plan(String),
 }
 
@@ -34,7 +36,10 @@ impl<'d> Workflow<'_, 'd, '_> {
                 self.draft
                     .call(&namespace, &tool, arguments, &BTreeSet::new())
             }
-            Called::Plan(plan) => call_of_plan(&plan, arguments),
+            Called::Plan(id) => match self.heads.get(&id) {
+                Some(head) => call_of_plan(head, arguments),
+                None => return,
+            },
         };
         let clauses = self.actions(step, &what);
         let mut statement = tree::step(&name, StepBody::Call(call), clauses);
@@ -69,13 +74,13 @@ impl<'d> Workflow<'_, 'd, '_> {
     fn called(&mut self, step: &Node, what: &str) -> Option<Called> {
         if let Some(node) = step.get("workflowId") {
             let id = node.text().unwrap_or_default();
-            if let Some(plan) = self.plans.get(id) {
-                return Some(Called::Plan(plan.clone()));
+            if self.heads.contains_key(id) {
+                return Some(Called::Plan(id.to_owned()));
             }
             let why = format!(
                 "calls the workflow `{}`, which is not in this document{}",
                 excerpt(id),
-                Self::near(id, self.plans.keys())
+                Self::near(id, self.heads.keys())
             );
             self.draft.lost(node.span, what, why);
             return None;
@@ -108,11 +113,8 @@ impl<'d> Workflow<'_, 'd, '_> {
             let namespace = self.namespace(Some(source));
             return Some(Called::Tool(namespace, operation_name(operation)));
         }
-        let mut known = self.draft.tools_named(operation);
-        if known.len() == 1 {
-            return known
-                .pop()
-                .map(|(namespace, tool)| Called::Tool(namespace, tool));
+        if let Some(namespace) = self.draft.system_with(operation) {
+            return Some(Called::Tool(namespace, operation.to_owned()));
         }
         Some(Called::Tool(
             self.namespace(None),
@@ -165,7 +167,12 @@ impl<'d> Workflow<'_, 'd, '_> {
         {
             Some((_, Content::Map(entries))) => {
                 for entry in entries.iter().filter(|entry| is_writable(&entry.name)) {
-                    arguments.push((entry.name.clone(), self.value(&entry.value, None)));
+                    // A field that is called like a parameter has its place in its name.
+                    let mut name = entry.name.clone();
+                    while arguments.iter().any(|(there, _)| *there == name) {
+                        name = format!("body_{name}");
+                    }
+                    arguments.push((name, self.value(&entry.value, None)));
                 }
             }
             Some((payload, _)) => arguments.push(("body".to_owned(), self.value(payload, None))),
@@ -235,31 +242,26 @@ fn retry(action: &Node) -> ClauseKind {
         reason = "clamped to what a retry may have"
     )]
     let whole = |number: f64| number.clamp(0.0, 1.0e6).ceil() as i64;
-    let classes = ["transient", "tool"].map(tree::variable);
-    ClauseKind::Retry(tree::object(vec![
-        (
-            "attempts".to_owned(),
-            tree::int(whole(number("retryLimit").unwrap_or(1.0)) + 1),
-        ),
-        (
-            "delay".to_owned(),
-            tree::seconds(whole(number("retryAfter").unwrap_or(0.0))),
-        ),
-        ("factor".to_owned(), tree::literal(Literal::Double(1.0))),
-        ("jitter".to_owned(), tree::variable("none")),
-        ("on".to_owned(), tree::list(classes.to_vec())),
-    ]))
+    let retry = Retry {
+        attempts: whole(number("retryLimit").unwrap_or(1.0)) + 1,
+        delay: number("retryAfter").unwrap_or(0.0) * 1e9,
+        factor: 1.0,
+        max_delay: None,
+        jitter: false,
+        on: vec!["transient".to_owned(), "tool".to_owned()],
+    };
+    retry.clause()
 }
 
 /// A call of a plan of the same file.
-fn call_of_plan(plan: &str, arguments: Vec<(String, Expr)>) -> Expr {
+fn call_of_plan(head: &Head, arguments: Vec<(String, Expr)>) -> Expr {
     let arguments = arguments.into_iter().map(|(name, value)| Argument {
         span: NOWHERE,
-        name: Some(tree::name(&name)),
+        name: Some(tree::name(head.inputs.get(&name).unwrap_or(&name))),
         value,
     });
     tree::expr(ExprKind::Call {
-        function: tree::name(plan),
+        function: tree::name(&head.plan),
         arguments: arguments.collect(),
     })
 }

@@ -2,21 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use planrun_lang::syntax::ast::Expr;
 use planrun_lang::yaml::{Content, Node};
 
 use super::path::Path;
-use super::value::Value;
 use super::{intrinsic, jsonata};
 use crate::draft::Draft;
 use crate::tree;
-
-/// The element of a `Map` and its number.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Element {
-    pub value: Expr,
-    pub index: Expr,
-}
+use crate::ways::Element;
+use crate::ways::value::Value;
 
 /// What a state can read.
 pub struct Scope<'s> {
@@ -93,7 +86,7 @@ impl Scope<'_> {
     pub fn template(&self, node: &Node, draft: &mut Draft<'_>) -> Value {
         match &node.content {
             Content::Map(entries) => {
-                let mut fields = Vec::new();
+                let mut fields: Vec<(String, Value)> = Vec::new();
                 for entry in entries {
                     let computed = entry.name.strip_suffix(".$").filter(|_| !self.is_jsonata);
                     let text = entry.value.text();
@@ -106,6 +99,12 @@ impl Scope<'_> {
                         (Some(name), Some(text)) => (name, self.value(text, &entry.value, draft)),
                         _ => (entry.name.as_str(), self.template(&entry.value, draft)),
                     };
+                    if fields.iter().any(|(there, _)| there == name) {
+                        let what = format!("the field `{}`", super::short(&entry.name));
+                        let why = "stands there twice, once computed: the last one counts";
+                        draft.changed(entry.span, what, why);
+                        fields.retain(|(there, _)| there != name);
+                    }
                     fields.push((name.to_owned(), value));
                 }
                 Value::object(fields)

@@ -3,8 +3,8 @@
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, TemplatePart};
 
 use super::data::Scope;
-use super::path::{ONE, within_bounds};
 use crate::document;
+use crate::expression::{ONE, within_bounds};
 use crate::tree;
 
 /// Calls of functions that nest deeper are refused.

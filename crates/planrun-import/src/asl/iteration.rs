@@ -1,16 +1,18 @@
 //! `Map` and `Parallel`: machines inside of a state.
 
-use planrun_lang::syntax::ast::{BinaryOp, Block, Expr, Statement, StatementKind, StepBody};
+use planrun_lang::syntax::ast::{
+    BinaryOp, Block, Expr, Literal, Statement, StatementKind, StepBody,
+};
 
-use super::data::Element;
-use super::flow::{End, Flow, Going, Region, Translator};
+use super::flow::Translator;
 use super::machine::{Machine, State};
-use super::path::ONE;
 use super::task::Run;
-use super::value::Value;
 use crate::document::Refused;
 use crate::draft::{Draft, expressions};
+use crate::expression::{ONE, reads};
 use crate::tree;
+use crate::ways::value::Value;
+use crate::ways::{Element, Flow, Going, Region, Walk as _};
 
 /// The most elements of a list, since every loop of a plan has a bound.
 const MAX_ELEMENTS: i64 = 10_000;
@@ -95,8 +97,7 @@ impl Translator<'_, '_> {
             }
             None => item,
         };
-        let region = Region::whole(End::Yield);
-        self.walk(inner, inner.start, within, &region, &mut body)?;
+        self.walk(inner, inner.start, within, &Region::block(), &mut body)?;
         Ok(tree::block(body))
     }
 
@@ -174,7 +175,7 @@ impl Translator<'_, '_> {
             tree::binary(
                 product,
                 BinaryOp::Divide,
-                tree::literal(planrun_lang::syntax::ast::Literal::Double(100.0)),
+                tree::literal(Literal::Double(100.0)),
             )
         } else {
             most
@@ -228,13 +229,7 @@ impl Translator<'_, '_> {
                 value: input.clone(),
                 ..flow.clone()
             };
-            self.walk(
-                &inner,
-                inner.start,
-                within,
-                &Region::whole(End::Yield),
-                &mut body,
-            )?;
+            self.walk(&inner, inner.start, within, &Region::block(), &mut body)?;
             steps.push(tree::step(
                 &name,
                 StepBody::Do(tree::block(body)),
@@ -251,13 +246,6 @@ impl Translator<'_, '_> {
         };
         self.run(machine, state, run, flow, region, out)
     }
-}
-
-fn reads(expression: &Expr, name: &str) -> bool {
-    use planrun_lang::syntax::ast::ExprKind;
-    let mut found = matches!(&expression.kind, ExprKind::Name(there) if &**there == name);
-    expression.parts(&mut |part| found |= reads(part, name));
-    found
 }
 
 fn tell_retry(state: &State<'_>, draft: &mut Draft<'_>) {

@@ -1,11 +1,12 @@
-//! A state machine as a graph: its states, where each leads, and where ways meet.
+//! A state machine: its states, and where each leads.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use planrun_lang::diag::closest;
 use planrun_lang::yaml::{Entry, Node};
 
 use crate::document::{Refused, entries};
+use crate::ways::graph::{Ends, Graph, Place};
 
 /// Machines with more states are refused.
 const MAX_STATES: usize = 500;
@@ -31,8 +32,38 @@ impl<'d> State<'d> {
         self.get(field).and_then(Node::items).unwrap_or_default()
     }
 
+    fn place(&self) -> Place<'d> {
+        let targets = self.targets();
+        let is_last =
+            targets.is_empty() || (self.get("End").is_some() && self.get("Next").is_none());
+        Place {
+            name: self.name,
+            span: self.entry.span,
+            kind: self.kind.to_owned(),
+            targets,
+            ends: match self.kind {
+                "Fail" => Ends::Badly,
+                "Choice" => Ends::No,
+                _ if is_last => Ends::Well,
+                _ => Ends::No,
+            },
+            sets: self.sets(),
+        }
+    }
+
+    /// The variables that it sets.
+    fn sets(&self) -> Vec<String> {
+        let listed = |field: &str| self.items(field).iter();
+        let places = listed("Choices")
+            .chain(listed("Catch"))
+            .chain([&self.entry.value]);
+        let entries = places.flat_map(|place| entries(place, "Assign"));
+        let names = entries.map(|entry| entry.name.trim_end_matches(".$").to_owned());
+        names.collect()
+    }
+
     /// Where it leads, in the order of the document.
-    pub fn targets(&self) -> Vec<&'d str> {
+    fn targets(&self) -> Vec<&'d str> {
         let listed = |field: &str| {
             let items = self.items(field);
             items.iter().filter_map(|item| item.get("Next")?.text())
@@ -49,6 +80,7 @@ impl<'d> State<'d> {
 pub struct Machine<'d> {
     pub start: &'d str,
     pub states: BTreeMap<&'d str, State<'d>>,
+    pub graph: Graph<'d>,
 }
 
 impl<'d> Machine<'d> {
@@ -98,7 +130,12 @@ impl<'d> Machine<'d> {
                 "name the state that it begins with",
             ));
         };
-        let machine = Self { start, states };
+        let graph = states.values().map(State::place).collect();
+        let machine = Self {
+            start,
+            states,
+            graph,
+        };
         machine.known(start, place)?;
         for state in machine.states.values() {
             for target in state.targets() {
@@ -124,87 +161,5 @@ impl<'d> Machine<'d> {
             format!("there is no state `{name}`"),
             help,
         ))
-    }
-
-    fn targets(&self, state: &str) -> Vec<&'d str> {
-        self.states
-            .get(state)
-            .map(State::targets)
-            .unwrap_or_default()
-    }
-
-    /// Every state that is reached from here without going on behind the stops.
-    fn reached(&self, from: &str, stops: &BTreeSet<&str>) -> BTreeSet<&'d str> {
-        let mut found = BTreeSet::new();
-        let mut open = self.targets(from);
-        while let Some(state) = open.pop() {
-            if found.insert(state) && !stops.contains(state) {
-                open.extend(self.targets(state));
-            }
-        }
-        found
-    }
-
-    /// The states of the loop that this one begins, where it begins one.
-    pub fn cycle(&self, head: &'d str, stops: &BTreeSet<&str>) -> Option<BTreeSet<&'d str>> {
-        let after = self.reached(head, stops);
-        if !after.contains(head) {
-            return None;
-        }
-        let inner = after.into_iter().filter(|state| !stops.contains(*state));
-        let back =
-            inner.filter(|state| *state == head || self.reached(state, stops).contains(head));
-        Some(back.collect())
-    }
-
-    /// Where all ways out of a state meet; where some of them end before, where the others do.
-    pub fn meeting(&self, state: &'d str, stops: &BTreeSet<&str>) -> Option<&'d str> {
-        let meet = |counts_ends| {
-            let mut known = BTreeMap::new();
-            let passed = self.passed(state, stops, counts_ends, &mut known)?;
-            let others = passed.into_iter().filter(|other| *other != state);
-            let length = |other: &&str| known.get(*other).and_then(|all| Some(all.as_ref()?.len()));
-            others.max_by_key(length)
-        };
-        meet(true).or_else(|| meet(false))
-    }
-
-    /// What every way from here passes; `None` where all end, if ends do not count, or only go round.
-    fn passed(
-        &self,
-        state: &'d str,
-        stops: &BTreeSet<&str>,
-        counts_ends: bool,
-        known: &mut BTreeMap<&'d str, Option<BTreeSet<&'d str>>>,
-    ) -> Option<BTreeSet<&'d str>> {
-        if let Some(known) = known.get(state) {
-            return known.clone();
-        }
-        let targets = self.targets(state);
-        let fails = self
-            .states
-            .get(state)
-            .is_some_and(|state| state.kind == "Fail");
-        if stops.contains(state) || (targets.is_empty() && counts_ends && !fails) {
-            let only = Some(BTreeSet::from([state]));
-            known.insert(state, only.clone());
-            return only;
-        }
-        known.insert(state, None);
-        let mut common: Option<BTreeSet<&str>> = None;
-        for target in targets {
-            let Some(passed) = self.passed(target, stops, counts_ends, known) else {
-                continue;
-            };
-            common = Some(match common {
-                None => passed,
-                Some(common) => common.intersection(&passed).copied().collect(),
-            });
-        }
-        if let Some(common) = &mut common {
-            common.insert(state);
-        }
-        known.insert(state, common.clone());
-        common
     }
 }

@@ -4,12 +4,13 @@ use planrun_lang::syntax::ast::{Expr, Statement};
 use planrun_lang::yaml::{Content, Node};
 
 use super::data::{Scope, jsonata_of};
-use super::flow::{Flow, Translator, scope_of};
+use super::flow::{Translator, scope_of};
 use super::machine::State;
 use super::path::Path;
-use super::value::Value;
 use crate::draft::error_name;
 use crate::tree;
+use crate::ways::value::Value;
+use crate::ways::{Flow, Walk as _};
 
 impl Translator<'_, '_> {
     /// A value through `InputPath` or its kin: as it is where the state does not name one, and `{}` where it names null.

@@ -2,23 +2,9 @@
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, UnaryOp};
 
-use super::value::Value;
+use crate::expression::{ONE, within_bounds};
 use crate::tree;
-
-/// The name of an element in a comprehension; no name of a plan is the same.
-pub const ONE: &str = "one";
-
-/// Longer expressions of any kind are refused, in bytes.
-const MAX_EXPRESSION: usize = 4096;
-
-/// # Errors
-/// Where an expression is longer than is read.
-pub fn within_bounds(text: &str) -> Result<(), String> {
-    if text.len() <= MAX_EXPRESSION {
-        return Ok(());
-    }
-    Err(format!("an expression may have {MAX_EXPRESSION} bytes"))
-}
+use crate::ways::value::Value;
 
 /// Where a path begins.
 #[derive(Clone, Debug, PartialEq, Eq)]

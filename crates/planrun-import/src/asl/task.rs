@@ -7,19 +7,19 @@ use planrun_lang::types::Effect;
 use planrun_lang::yaml::{Content, Node};
 
 use super::data::Scope;
-use super::flow::{Flow, Going, Region, Target, Translator, Way, duration, proceed, scope_of};
+use super::flow::{Translator, duration, proceed, scope_of};
 use super::machine::{Machine, State};
 use super::output::error_class;
-use super::value::Value;
 use crate::document::{Refused, items};
 use crate::draft::{Draft, identifier, is_writable};
 use crate::tree;
+use crate::ways::inputs::INPUT;
+use crate::ways::retry::Retry;
+use crate::ways::value::Value;
+use crate::ways::{Flow, Going, Region, Target, Walk as _, Way};
 
 /// The namespace of tasks whose resource names no service.
 const TASKS: &str = "tasks";
-/// What a wait between attempts is at most where nobody says so, in seconds.
-const DEFAULT_MAX_DELAY: f64 = 30.0;
-
 /// One entry of `Catch`.
 struct Catcher<'d> {
     /// Empty for all.
@@ -118,7 +118,7 @@ fn arguments_of(state: &State<'_>, value: &Value, draft: &mut Draft<'_>) -> Vec<
         what,
         "is the argument `input` of the tool",
     );
-    vec![(super::INPUT.to_owned(), value.expr())]
+    vec![(INPUT.to_owned(), value.expr())]
 }
 
 fn tell_left_out(state: &State<'_>, draft: &mut Draft<'_>) {
@@ -166,53 +166,26 @@ fn retry(
         draft.lost(other.span, what, why);
     }
     let number = |field: &str| rule.get(field).and_then(Node::scalar)?.parse::<f64>().ok();
-    let (attempts, delay) = (
-        number("MaxAttempts").unwrap_or(3.0),
-        number("IntervalSeconds").unwrap_or(1.0),
-    );
-    let factor = number("BackoffRate").unwrap_or(2.0);
-    let mut settings = vec![
-        ("attempts".to_owned(), tree::int(whole(attempts) + 1)),
-        ("delay".to_owned(), tree::seconds(whole(delay))),
-        (
-            "factor".to_owned(),
-            tree::literal(planrun_lang::syntax::ast::Literal::Double(factor)),
-        ),
-    ];
-    let longest = delay * factor.powf((attempts - 1.0).max(0.0));
-    match number("MaxDelaySeconds") {
-        Some(most) => settings.push(("max_delay".to_owned(), tree::seconds(whole(most)))),
-        None if longest > DEFAULT_MAX_DELAY => {
-            settings.push(("max_delay".to_owned(), tree::seconds(whole(longest.ceil()))));
-        }
-        None => {}
-    }
-    let jitter = if rule.get("JitterStrategy").and_then(Node::text) == Some("FULL") {
-        "full"
-    } else {
-        "none"
+    let seconds = |field: &str| number(field).map(|seconds| seconds * 1e9);
+    let retries = number("MaxAttempts").unwrap_or(3.0);
+    let retry = Retry {
+        attempts: whole(retries) + 1,
+        delay: seconds("IntervalSeconds").unwrap_or(1e9),
+        factor: number("BackoffRate").unwrap_or(2.0),
+        max_delay: seconds("MaxDelaySeconds"),
+        jitter: rule.get("JitterStrategy").and_then(Node::text) == Some("FULL"),
+        on: classes(rule).unwrap_or_else(|| vec!["transient".to_owned(), "tool".to_owned()]),
     };
-    settings.push(("jitter".to_owned(), tree::variable(jitter)));
-    let classes = classes(rule).unwrap_or_else(|| vec!["transient".to_owned(), "tool".to_owned()]);
-    let classes = classes.iter().map(|class| class_expr(class));
-    settings.push(("on".to_owned(), tree::list(classes.collect())));
-    Some(ClauseKind::Retry(tree::object(settings)))
+    Some(retry.clause())
 }
 
 fn whole(number: f64) -> i64 {
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "clamped to whole seconds of some decades"
+        reason = "clamped to what a retry may have"
     )]
     let whole = number.clamp(0.0, 1.0e9).round() as i64;
     whole
-}
-
-/// `tool.locked` as the settings of a retry write it.
-fn class_expr(class: &str) -> Expr {
-    let mut parts = class.split('.');
-    let first = tree::variable(parts.next().unwrap_or_default());
-    parts.fold(first, tree::field)
 }
 
 /// The classes that an entry of `Catch` or `Retry` names; `None` for all.
@@ -318,10 +291,11 @@ impl Translator<'_, '_> {
         let after = self.after(state, Some(Value::Opaque(given)), flow, out);
         ways.push(Way {
             condition: None,
-            to: state.text("Next").map_or(Target::End, Target::State),
+            begun: Vec::new(),
+            to: state.text("Next").map_or(Target::End, Target::Place),
             flow: after,
         });
-        self.part(machine, state, ways, region, out)
+        self.part(machine, state.name, ways, region, out)
     }
 
     /// A step that tells which way is taken behind it, and with what.
@@ -375,7 +349,8 @@ impl Translator<'_, '_> {
             let tag = tree::text(&tag(catchers, number));
             ways.push(Way {
                 condition: Some(tree::binary(to, BinaryOp::Equal, tag)),
-                to: Target::State(catcher.target),
+                begun: Vec::new(),
+                to: Target::Place(catcher.target),
                 flow: after,
             });
         }

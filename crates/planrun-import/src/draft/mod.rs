@@ -11,6 +11,7 @@ use planrun_lang::syntax::ast::{
 };
 use planrun_lang::syntax::is_reserved;
 use planrun_lang::types::Signature;
+use unicode_ident::{is_xid_continue, is_xid_start};
 
 use crate::report::{Fate, Report};
 use crate::tree::{self, NOWHERE};
@@ -48,6 +49,9 @@ const WORDS: [&str; 24] = [
     "one",
     "type",
 ];
+
+/// The namespaces of the tools that every project has.
+const BUILT_IN: [&str; 4] = ["fs", "http", "proc", "sys"];
 
 /// How the document calls one tool.
 #[derive(Default)]
@@ -107,6 +111,16 @@ impl<'t> Draft<'t> {
     /// Keeps a name for something else than a value.
     pub fn reserve(&mut self, name: &str) {
         self.names.insert(name.to_owned());
+    }
+
+    /// The names that are taken.
+    pub fn names(&self) -> BTreeSet<String> {
+        self.names.clone()
+    }
+
+    /// Goes back to the names that were taken, where another plan begins.
+    pub fn restore(&mut self, names: BTreeSet<String>) {
+        self.names = names;
     }
 
     /// A name that nothing else has, as near as may be to the one that is wanted.
@@ -169,6 +183,16 @@ impl<'t> Draft<'t> {
             names.map(move |name| (namespace.to_owned(), name.to_owned()))
         });
         all.filter(|(_, name)| name == tool).collect()
+    }
+
+    /// The namespace of the one system of the project that has an operation of this name. What is built in is no system.
+    pub fn system_with(&self, operation: &str) -> Option<String> {
+        let mut found = self.tools_named(operation);
+        found.retain(|(namespace, _)| !BUILT_IN.contains(&namespace.as_str()));
+        match found.as_slice() {
+            [(namespace, _)] => Some(namespace.clone()),
+            _ => None,
+        }
     }
 
     /// The name of a tool of the project that comes nearest.
@@ -329,12 +353,12 @@ pub fn identifier(text: &str) -> String {
     let letters = text
         .chars()
         .take(MAX_NAME)
-        .map(|c| if c.is_alphanumeric() { c } else { '_' });
+        .map(|c| if is_xid_continue(c) { c } else { '_' });
     let name: String = letters.collect();
     if name.trim_matches('_').is_empty() {
         return "part".to_owned();
     }
-    if name.starts_with(|c: char| c.is_numeric()) {
+    if !name.starts_with(|c: char| c == '_' || is_xid_start(c)) {
         return format!("_{name}");
     }
     name

@@ -5,7 +5,7 @@ use super::printer::Printer;
 use std::borrow::Cow;
 
 use crate::source::Span;
-use crate::syntax::ast::{Literal, TemplatePart, Text};
+use crate::syntax::ast::{ExprKind, Literal, TemplatePart, Text};
 use crate::syntax::precedence::is_negative;
 use crate::syntax::print::{Style, print_value};
 use crate::syntax::spelling::{turns, write_escaped, write_literal, write_text};
@@ -83,13 +83,29 @@ pub(super) fn print_template<'a>(out: &mut Printer<'a>, parts: &'a [TemplatePart
             TemplatePart::Text(part) => write_escaped(&mut text, part),
             TemplatePart::Expr(value) => {
                 text.push_str("${");
-                text.push_str(&canonical(value));
+                if has_block(value) {
+                    text.push_str(&canonical(value));
+                } else {
+                    // As it is printed where somebody has written it.
+                    out.word(std::mem::take(&mut text));
+                    let mark = out.mark();
+                    print_value(out, value);
+                    out.flatten(mark);
+                }
                 text.push('}');
             }
         }
     }
     text.push('"');
     out.word(text);
+}
+
+/// Whether a text in an expression would stand as a block, which cannot be on one line.
+fn has_block(value: &Expr) -> bool {
+    let mut found =
+        matches!(&value.kind, ExprKind::Literal(Literal::String(text)) if stands_as_block(text));
+    value.parts(&mut |part| found |= has_block(part));
+    found
 }
 
 /// A text that nobody has written yet: as a block where that shows its lines.

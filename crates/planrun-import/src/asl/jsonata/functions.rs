@@ -2,7 +2,7 @@
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, LinkKind};
 
-use crate::asl::path::ONE;
+use crate::expression::ONE;
 use crate::tree;
 
 /// # Errors

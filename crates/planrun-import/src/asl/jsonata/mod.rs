@@ -1,15 +1,14 @@
 //! Expressions of JSONata, as far as they have a counterpart.
 
 mod functions;
-mod tokens;
 
-use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, TemplatePart, UnaryOp};
+use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
 
 use super::data::Scope;
-use super::path::ONE;
-use super::value::Value;
+use crate::expression::tokens::{self, Texts, Token};
+use crate::expression::{ONE, concatenated, within_bounds};
 use crate::tree;
-use tokens::Token;
+use crate::ways::value::Value;
 
 /// Expressions that nest deeper are refused.
 const MAX_DEPTH: usize = 40;
@@ -19,8 +18,8 @@ const MAX_DEPTH: usize = 40;
 /// # Errors
 /// Why it is none, or why it has no counterpart.
 pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
-    super::path::within_bounds(text)?;
-    let tokens = tokens::tokens(text)?;
+    within_bounds(text)?;
+    let tokens = tokens::tokens(text, Texts::Plain)?;
     let mut parser = Parser {
         tokens: &tokens,
         at: 0,
@@ -97,7 +96,7 @@ impl Parser<'_> {
                 }
                 Operator::Text => {
                     let right = self.expression(binding + 1)?.expr();
-                    Value::Opaque(concatenated(left.expr(), right))
+                    Value::Opaque(concatenated([left.expr(), right]))
                 }
                 Operator::Binary(operator) => {
                     let right = self.expression(binding + 1)?.expr();
@@ -115,7 +114,9 @@ impl Parser<'_> {
         let word = match self.peek()? {
             Token::Sign(sign) => sign,
             Token::Name(name) => name.as_str(),
-            Token::Variable(_) | Token::Text(_) | Token::Number(_) => return None,
+            Token::Variable(_) | Token::Text(_) | Token::Template(_) | Token::Number(_) => {
+                return None;
+            }
         };
         let binary = |binding, operator| Some((binding, Operator::Binary(operator)));
         match word {
@@ -172,7 +173,9 @@ impl Parser<'_> {
             }
             Token::Sign("[") => Value::Opaque(tree::list(self.list("]")?)),
             Token::Sign("{") => self.object()?,
-            Token::Sign(_) => return Err(format!("`{token}` has no counterpart there")),
+            Token::Sign(_) | Token::Template(_) => {
+                return Err(format!("`{token}` has no counterpart there"));
+            }
         };
         self.links(value)
     }
@@ -330,16 +333,4 @@ enum Operator {
     Choice,
     Text,
     Binary(BinaryOp),
-}
-
-fn concatenated(left: Expr, right: Expr) -> Expr {
-    let mut parts = Vec::new();
-    for side in [left, right] {
-        match side.kind {
-            ExprKind::Literal(Literal::String(text)) => parts.push(TemplatePart::Text(text)),
-            ExprKind::Template(inner) => parts.extend(inner),
-            kind => parts.push(TemplatePart::Expr(tree::expr(kind))),
-        }
-    }
-    tree::template(parts)
 }

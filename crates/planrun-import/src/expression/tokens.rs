@@ -1,4 +1,4 @@
-//! The words and signs of JSONata.
+//! The words and signs of expressions.
 
 use std::fmt;
 use std::iter::Peekable;
@@ -10,8 +10,26 @@ pub enum Token {
     Variable(String),
     Name(String),
     Text(String),
+    /// A text with expressions in it.
+    Template(Vec<Piece>),
     Number(String),
     Sign(&'static str),
+}
+
+/// A part of a text that has expressions in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    Text(String),
+    /// What stands between `\(` and `)`.
+    Code(String),
+}
+
+/// What differs between the languages whose words are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Texts {
+    Plain,
+    /// With `\(…)` in them.
+    Templates,
 }
 
 impl fmt::Display for Token {
@@ -19,26 +37,27 @@ impl fmt::Display for Token {
         match self {
             Self::Variable(name) => write!(f, "${name}"),
             Self::Name(text) | Self::Text(text) | Self::Number(text) => f.write_str(text),
+            Self::Template(_) => f.write_str("a text with expressions in it"),
             Self::Sign(sign) => f.write_str(sign),
         }
     }
 }
 
 /// Longer ones come first.
-const SIGNS: [&str; 27] = [
-    "!=", "<=", ">=", "~>", ":=", ";", "..", "**", "=", "<", ">", "+", "-", "*", "/", "%", "&",
-    "(", ")", "[", "]", "{", "}", ".", ",", "?", ":",
+const SIGNS: [&str; 30] = [
+    "!=", "<=", ">=", "==", "~>", ":=", "//", ";", "..", "**", "=", "<", ">", "+", "-", "*", "/",
+    "%", "&", "|", "(", ")", "[", "]", "{", "}", ".", ",", "?", ":",
 ];
 
 /// # Errors
 /// The character that no word begins with.
-pub fn tokens(text: &str) -> Result<Vec<Token>, String> {
+pub fn tokens(text: &str, texts: Texts) -> Result<Vec<Token>, String> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while let Some(c) = rest.chars().next() {
         let mut characters = rest.chars().peekable();
         let token = match c {
-            '"' | '\'' => Token::Text(quoted(&mut characters)?),
+            '"' | '\'' => quoted(&mut characters, texts)?,
             '`' => {
                 characters.next();
                 let name: String = characters.by_ref().take_while(|c| *c != '`').collect();
@@ -80,16 +99,27 @@ fn number(characters: &mut Peekable<Chars<'_>>) -> String {
     number
 }
 
-fn quoted(characters: &mut Peekable<Chars<'_>>) -> Result<String, String> {
+fn quoted(characters: &mut Peekable<Chars<'_>>, texts: Texts) -> Result<Token, String> {
     let quote = characters.next();
+    let mut pieces = Vec::new();
     let mut text = String::new();
     while let Some(c) = characters.next() {
         match c {
-            _ if Some(c) == quote => return Ok(text),
+            _ if Some(c) == quote => {
+                if pieces.is_empty() {
+                    return Ok(Token::Text(text));
+                }
+                pieces.push(Piece::Text(text));
+                return Ok(Token::Template(pieces));
+            }
             '\\' => match characters.next() {
                 Some('n') => text.push('\n'),
                 Some('t') => text.push('\t'),
                 Some('r') => text.push('\r'),
+                Some('(') if texts == Texts::Templates => {
+                    pieces.push(Piece::Text(std::mem::take(&mut text)));
+                    pieces.push(Piece::Code(code(characters)?));
+                }
                 Some(other) => text.push(other),
                 None => break,
             },
@@ -97,4 +127,34 @@ fn quoted(characters: &mut Peekable<Chars<'_>>) -> Result<String, String> {
         }
     }
     Err("a text is not closed".into())
+}
+
+/// The code up to the parenthesis that closes it; texts in it may have parentheses of their own.
+fn code(characters: &mut Peekable<Chars<'_>>) -> Result<String, String> {
+    let mut code = String::new();
+    // What is open: parentheses, and texts in quotes.
+    let mut open = vec!['('];
+    while let Some(c) = characters.next() {
+        match (c, open.last()) {
+            ('\\', Some('"')) => {
+                code.push(c);
+                let Some(next) = characters.next() else { break };
+                if next == '(' {
+                    open.push('(');
+                }
+                code.push(next);
+                continue;
+            }
+            ('"', Some('"')) | (')', Some('(')) => {
+                open.pop();
+                if open.is_empty() {
+                    return Ok(code);
+                }
+            }
+            ('"' | '(', Some('(')) => open.push(c),
+            _ => {}
+        }
+        code.push(c);
+    }
+    Err("an expression in a text is not closed".into())
 }

@@ -1,6 +1,6 @@
 //! What is known of a value while the plan is made.
 
-use planrun_lang::syntax::ast::Expr;
+use planrun_lang::syntax::ast::{Expr, ExprKind};
 use planrun_lang::yaml::{Content, Node};
 
 use crate::tree;
@@ -67,7 +67,7 @@ impl Value {
                 return value.clone();
             }
             if let Some(base) = base {
-                return Self::Opaque(tree::field(base.clone(), key));
+                return Self::Opaque(tree::field(holder(base).clone(), key));
             }
         }
         Self::Opaque(tree::field(self.expr(), key))
@@ -144,5 +144,16 @@ impl Value {
             fields: fields.collect(),
             bound: Some(place.clone()),
         }
+    }
+}
+
+/// What has the fields of a value that an empty object stands in for where it is missing.
+fn holder(value: &Expr) -> &Expr {
+    match &value.kind {
+        ExprKind::Coalesce(parts) => match parts.as_slice() {
+            [first, last] if last.kind == ExprKind::Object(Vec::new()) => first,
+            _ => value,
+        },
+        _ => value,
     }
 }

@@ -1,0 +1,225 @@
+//! Errors as classes: what a workflow raises, catches and tries again.
+
+use std::collections::BTreeSet;
+
+use planrun_lang::syntax::ast::{ClauseKind, Statement};
+use planrun_lang::yaml::Node;
+
+use super::Writer;
+use super::data::Data;
+use super::duration;
+use super::tasks::{Task, Tasks};
+use crate::document::entries;
+use crate::draft::{Draft, error_name, excerpt};
+use crate::tree;
+use crate::ways::retry::Retry;
+use crate::ways::status::{of_status, reason};
+
+/// How often a call is made at most where no limit is set.
+const MAX_ATTEMPTS: i64 = 100;
+/// Where the standard kinds of errors are described.
+const STANDARD: &str = "serverlessworkflow.io";
+
+/// What a `catch` catches.
+pub struct Caught {
+    /// None for all.
+    pub classes: Vec<String>,
+    /// The statuses of answers that have no class of their own.
+    pub statuses: BTreeSet<i64>,
+}
+
+/// The classes of an error of this type, and with this status where one is named.
+fn classes(kind: Option<&str>, status: Option<i64>) -> Vec<String> {
+    let Some(kind) = kind else {
+        return status.map(of_status).unwrap_or_default();
+    };
+    let last = kind.trim_end_matches('/').rsplit(['/', '#']).next();
+    let last = last.unwrap_or(kind);
+    let standard: &[&str] = match last {
+        "communication" => {
+            if let Some(status) = status {
+                return of_status(status);
+            }
+            &["transient", "tool", "auth", "unknown_outcome"]
+        }
+        "timeout" => &["transient.timeout"],
+        "authentication" => &["auth.authentication"],
+        "authorization" => &["auth.authorization"],
+        "validation" | "configuration" => &["validation"],
+        "expression" => &["validation.expression"],
+        _ => &[],
+    };
+    if standard.is_empty() || !kind.contains(STANDARD) {
+        return vec![format!("tool.{}", error_name(last))];
+    }
+    standard.iter().map(|class| (*class).to_owned()).collect()
+}
+
+impl<'d> Writer<'_, 'd, '_> {
+    /// `raise`, as a failure.
+    pub fn raised(&mut self, task: &Task<'d>, data: &Data) -> Statement {
+        let error = task.body().get("error").unwrap_or(task.body());
+        let error = self.used("errors", error);
+        let kind = error.get("type").and_then(Node::text);
+        let what = format!("the error of task `{}`", excerpt(task.name));
+        let class = match kind {
+            Some(kind) if !kind.contains("${") => raised_class(kind, status_of(error)),
+            _ => {
+                let why = "fails with `tool.failed`: a class is written in the plan, so that a check can tell who catches it";
+                self.draft.changed(error.span, &*what, why);
+                "tool.failed".to_owned()
+            }
+        };
+        if let Some(status) = status_of(error) {
+            let why = format!("is `{class}` here, without its status {status}");
+            self.draft.changed(error.span, what, why);
+        }
+        let message = ["detail", "title", "type"]
+            .into_iter()
+            .find_map(|field| error.get(field));
+        let message = message.map_or_else(
+            || tree::text(task.name),
+            |node| data.template(node, self.draft).expr(),
+        );
+        tree::fail(&class, message)
+    }
+
+    /// What a `catch` catches.
+    pub fn caught(&mut self, catch: &Node) -> Caught {
+        let filter = catch.get("errors").and_then(|node| node.get("with"));
+        let Some(filter) = filter else {
+            return Caught {
+                classes: Vec::new(),
+                statuses: BTreeSet::new(),
+            };
+        };
+        for entry in entries(catch, "errors")
+            .iter()
+            .flat_map(|entry| entry.value.entries().unwrap_or_default())
+            .filter(|entry| !["type", "status"].contains(&entry.name.as_str()))
+        {
+            let what = format!("`{}` of the errors that are caught", excerpt(&entry.name));
+            let why = "an error has a class here, and nothing else to tell it by";
+            self.draft.lost(entry.span, what, why);
+        }
+        let classes = classes(filter.get("type").and_then(Node::text), status_of(filter));
+        let why = format!("is `{}` here", classes.join("`, `"));
+        self.draft
+            .changed(filter.span, "the errors that are caught", why);
+        let statuses = status_of(filter).into_iter();
+        let is_own = |status: &i64| classes.contains(&format!("tool.{}", reason(*status)));
+        Caught {
+            statuses: statuses.filter(is_own).collect(),
+            classes,
+        }
+    }
+
+    /// The clauses that a policy of attempts is on the one call of a `try`.
+    pub fn retry(
+        &mut self,
+        policy: &'d Node,
+        tasks: &Tasks<'d>,
+        classes: &[String],
+    ) -> Option<Vec<ClauseKind>> {
+        let mut inside = tasks.by_name.values();
+        let (only, None) = (inside.next(), inside.next()) else {
+            return no_retry(policy, self.draft);
+        };
+        if only.is_none_or(|task| task.kind != "call" || task.get("if").is_some()) {
+            return no_retry(policy, self.draft);
+        }
+        let policy = self.used("retries", policy);
+        for part in ["when", "exceptWhen"] {
+            if let Some(node) = policy.get(part) {
+                let why = "what is tried again is said by classes of errors";
+                self.draft
+                    .lost(node.span, format!("`{part}` of `retry`"), why);
+            }
+        }
+        let limit = policy.get("limit");
+        let attempt = limit.and_then(|node| node.get("attempt"));
+        let mut settings = vec![self.attempts(policy, attempt, classes).clause()];
+        let duration = |node: Option<&'d Node>| node.and_then(|node| node.get("duration"));
+        if let Some(node) = duration(attempt) {
+            let time = self.duration(node, "the time of an attempt");
+            settings.extend(time.map(ClauseKind::Timeout));
+        }
+        if let Some(node) = duration(limit) {
+            let time = self.duration(node, "the time of all attempts");
+            settings.extend(time.map(ClauseKind::Within));
+        }
+        Some(settings)
+    }
+
+    fn attempts(&mut self, policy: &Node, attempt: Option<&Node>, classes: &[String]) -> Retry {
+        let count = attempt.and_then(|node| node.get("count")).and_then(whole);
+        if count.is_none() {
+            let why = format!("is of {MAX_ATTEMPTS} attempts: every loop of a plan has a bound");
+            self.draft
+                .changed(policy.span, "a `retry` without a limit", why);
+        }
+        let attempts = count.map_or(MAX_ATTEMPTS, |count| count.clamp(0, 1_000_000) + 1);
+        #[expect(clippy::cast_precision_loss, reason = "a time to wait")]
+        let (delay, waits) = {
+            let delay = policy.get("delay").and_then(duration::nanoseconds);
+            (delay.unwrap_or(0) as f64, (attempts - 1) as f64)
+        };
+        let backoff = policy.get("backoff");
+        let has = |kind: &str| backoff.is_some_and(|node| node.get(kind).is_some());
+        if has("linear") {
+            let why = "doubles up to its longest wait, where it grows by the same time there";
+            self.draft
+                .changed(policy.span, "the wait of a `retry`", why);
+        }
+        let jitter = policy.get("jitter");
+        if let Some(node) = jitter {
+            let why = "is `full`: a wait is drawn from zero up to what it would be";
+            self.draft
+                .changed(node.span, "the jitter of a `retry`", why);
+        }
+        let known = classes.iter().filter(|class| *class != "unknown_outcome");
+        let mut on: Vec<String> = known.cloned().collect();
+        if classes.is_empty() {
+            on = vec!["transient".to_owned(), "tool".to_owned()];
+        }
+        Retry {
+            attempts,
+            delay,
+            factor: if has("exponential") || has("linear") {
+                2.0
+            } else {
+                1.0
+            },
+            max_delay: has("linear").then_some(delay * waits),
+            jitter: jitter.is_some(),
+            on,
+        }
+    }
+}
+
+fn whole(node: &Node) -> Option<i64> {
+    node.scalar()?.parse().ok()
+}
+
+fn status_of(error: &Node) -> Option<i64> {
+    error.get("status").and_then(whole)
+}
+
+/// The one class with which an error is raised.
+fn raised_class(kind: &str, status: Option<i64>) -> String {
+    let classes = classes(Some(kind), status);
+    match classes.first().map(String::as_str) {
+        Some("transient") => "transient.unavailable".to_owned(),
+        Some("validation") => "validation.ensure".to_owned(),
+        Some(class) => class.to_owned(),
+        None => "tool.failed".to_owned(),
+    }
+}
+
+/// Tells that several tasks are not tried again.
+fn no_retry(policy: &Node, draft: &mut Draft<'_>) -> Option<Vec<ClauseKind>> {
+    let why =
+        "`retry` belongs to calls: beginning a block again repeats the effects that it has had";
+    draft.lost(policy.span, "`retry` of several tasks", why);
+    None
+}

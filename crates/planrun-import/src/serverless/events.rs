@@ -1,0 +1,178 @@
+//! Events: `emit` as a call, `listen` as a wait for signals.
+
+use std::collections::BTreeSet;
+
+use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, StepBody, Text, WaitFor};
+use planrun_lang::yaml::Node;
+
+use super::call::Action;
+use super::jq;
+use crate::document::items;
+use crate::draft::{excerpt, is_writable};
+use crate::tree;
+use crate::ways::repetition::{last_of, rounds_of};
+use crate::ways::value::Value;
+
+/// The namespace of the tool that publishes events.
+pub const EVENTS: &str = "events";
+/// How many events are passed over at most that a filter does not let through.
+const MAX_PASSED: i64 = 1000;
+
+impl<'d> Action<'_, '_, 'd, '_> {
+    /// `emit`: a call, whose result is the event.
+    pub fn emitted(&mut self) -> Value {
+        let event = self
+            .task
+            .body()
+            .get("event")
+            .and_then(|node| node.get("with"));
+        let mut arguments = Vec::new();
+        for entry in event.and_then(Node::entries).unwrap_or_default() {
+            if is_writable(&entry.name) {
+                let value = self.template(&entry.value).expr();
+                arguments.push((entry.name.clone(), value));
+            }
+        }
+        let call = self
+            .workflow
+            .draft
+            .call(EVENTS, "emit", arguments, &BTreeSet::new());
+        self.calls(call)
+    }
+
+    /// `listen`: a step for each event that is waited for, and the list of what they bring.
+    pub fn listened(&mut self) -> Value {
+        let to = self.task.body().get("to").unwrap_or(self.task.body());
+        let what = format!("`listen` of task `{}`", excerpt(self.task.name));
+        if let Some(node) = to.get("until").or(self.task.get("foreach")) {
+            let why = "a step waits for one event; go through several with a `repeat` around it, or a listener";
+            return self.not_called(node.span, why);
+        }
+        let (any, all) = (items(to, "any"), items(to, "all"));
+        let filters = to.get("one").into_iter().chain(any).chain(all);
+        let filters = filters.map(|filter| self.filter(filter));
+        let Some(filters) = filters.collect::<Option<Vec<Filter<'d>>>>() else {
+            let why = "an event without a type that is written down is no signal, which has a name";
+            return self.not_called(to.span, why);
+        };
+        let is_one_of_several = any.len() > 1;
+        if filters.is_empty() {
+            let why = "a step waits for events that have a name, and not for any event";
+            return self.not_called(to.span, why);
+        }
+        if is_one_of_several && filters.iter().any(|filter| filter.holds.is_some()) {
+            let why = "a wait for one of several events takes what comes, whatever data it has";
+            return self.not_called(to.span, why);
+        }
+        if filters.len() > 1 && !is_one_of_several {
+            let why = "the events stand in the order of the document, and not of their arrival";
+            self.workflow.draft.changed(to.span, &*what, why);
+        }
+        let read = self.task.body().get("read");
+        let enveloped = read.filter(|node| node.text() != Some("data"));
+        if let Some(node) = enveloped {
+            let why = "a signal has a name and data, and no more of an envelope";
+            self.workflow.draft.changed(node.span, what, why);
+        }
+        let brought = if is_one_of_several {
+            vec![(None, self.any_of(&filters))]
+        } else {
+            let mut brought = Vec::new();
+            for (number, filter) in filters.iter().enumerate() {
+                let name = match number {
+                    0 => self.workflow.step_name(self.task),
+                    _ => self.workflow.draft.name(self.task.name),
+                };
+                let event = self.one_of(&name, filter);
+                brought.push((Some(filter.kind), event));
+            }
+            brought
+        };
+        let events = brought.into_iter().map(|(kind, value)| {
+            if enveloped.is_none() {
+                return value;
+            }
+            let kind = kind.map_or_else(tree::null, tree::text);
+            tree::object(vec![("type".to_owned(), kind), ("data".to_owned(), value)])
+        });
+        Value::Opaque(tree::list(events.collect()))
+    }
+
+    /// A wait for the first of several events.
+    fn any_of(&mut self, filters: &[Filter<'d>]) -> Expr {
+        let signals = filters.iter().map(|filter| signal(filter.kind)).collect();
+        let on = tree::joined(signals, BinaryOp::Or).unwrap_or_else(tree::null);
+        let name = self.workflow.step_name(self.task);
+        let clauses = self.clauses();
+        self.out.push(tree::step(&name, wait(on), clauses));
+        tree::variable(&name)
+    }
+
+    /// A wait for one event; what a filter does not let through is passed over.
+    fn one_of(&mut self, name: &str, filter: &Filter<'d>) -> Expr {
+        let on = wait(signal(filter.kind));
+        let clauses = self.clauses();
+        let Some(condition) = filter.holds else {
+            self.out.push(tree::step(name, on, clauses));
+            return tree::variable(name);
+        };
+        let got = self
+            .workflow
+            .draft
+            .name(&format!("{}_event", self.task.name));
+        let round = self.workflow.draft.name("round");
+        let event = self.data.on(Value::Opaque(tree::variable(&got)));
+        let holds = jq::truth(event.expression(condition, self.workflow.draft).expr());
+        let following = tree::binary(tree::variable(&round), BinaryOp::Add, tree::int(1));
+        let body = vec![
+            tree::step(&got, on, Vec::new()),
+            tree::yields(tree::variable(&got)),
+            tree::next(tree::conditional(holds, tree::null(), following)),
+        ];
+        let body = rounds_of(&round, tree::int(0), MAX_PASSED, body);
+        self.out.push(tree::step(name, body, clauses));
+        last_of(tree::variable(name))
+    }
+
+    /// What a filter asks of an event; `None` where it names no type.
+    fn filter(&mut self, filter: &'d Node) -> Option<Filter<'d>> {
+        let with = filter.get("with").unwrap_or(filter);
+        let parts = with.entries().unwrap_or_default().iter();
+        let parts = parts.chain(filter.entries().unwrap_or_default());
+        let known = ["type", "data", "with"];
+        for entry in parts.filter(|entry| !known.contains(&entry.name.as_str())) {
+            let what = format!("a filter of task `{}`", excerpt(self.task.name));
+            let name = excerpt(&entry.name);
+            let why =
+                format!("`{name}` is left out: a signal has a name and data, and goes to one run");
+            self.workflow.draft.changed(entry.span, what, why);
+        }
+        let kind = with.get("type").and_then(Node::text)?;
+        (!kind.contains("${")).then_some(Filter {
+            kind,
+            holds: with.get("data"),
+        })
+    }
+}
+
+/// What is asked of an event.
+struct Filter<'d> {
+    /// Its type.
+    kind: &'d str,
+    /// What must hold of its data.
+    holds: Option<&'d Node>,
+}
+
+fn signal(kind: &str) -> Expr {
+    tree::expr(ExprKind::Signal(Text {
+        text: kind.into(),
+        span: tree::NOWHERE,
+    }))
+}
+
+fn wait(on: Expr) -> StepBody {
+    StepBody::Wait(WaitFor::Condition {
+        on,
+        payload: Some(Box::new(tree::type_named("any"))),
+    })
+}

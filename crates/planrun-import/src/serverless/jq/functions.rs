@@ -1,0 +1,171 @@
+//! Functions of jq and what they are here.
+
+use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal};
+
+use super::{Output, Reader, truth};
+use crate::draft::excerpt;
+use crate::expression::ONE;
+use crate::tree;
+use crate::ways::value::Value;
+
+impl Reader<'_> {
+    /// A function, behind its name.
+    pub fn function(&mut self, name: &str) -> Result<Output, String> {
+        match name {
+            "now" | "today" | "localtime" | "gmtime" => {
+                return Err(
+                    "the time comes from a step, `sys.now()`, and not from an expression".into(),
+                );
+            }
+            "env" | "input" | "inputs" | "debug" => {
+                return Err("a plan does not read what runs it".into());
+            }
+            "try" | "reduce" | "foreach" | "def" | "label" | "limit" | "range" | "recurse"
+            | "while" | "until" | "repeat" | "walk" | "path" | "paths" => {
+                return Err(format!("`{name}` has no counterpart in an expression"));
+            }
+            _ => {}
+        }
+        if !self.eat("(") {
+            return of_dot(name, self.dot.expr());
+        }
+        let output = match name {
+            "map" => {
+                let list = self.dot.expr();
+                match self.of_each(list, Self::pipe)? {
+                    Output::Many(list) => Output::One(Value::Opaque(list)),
+                    other => other,
+                }
+            }
+            "select" => Output::Where(truth(self.pipe()?.expr()?)),
+            "any" => self.quantified("exists")?,
+            "all" => self.quantified("all")?,
+            "sort_by" => {
+                let key = self.in_element(|reader| reader.pipe()?.expr())?;
+                self.comprehension("sortBy", key)
+            }
+            "min_by" | "max_by" => {
+                let key = self.in_element(|reader| reader.pipe()?.expr())?;
+                let sorted = self.comprehension("sortBy", key).expr()?;
+                let end = if name == "min_by" { "first" } else { "last" };
+                Output::One(Value::Opaque(tree::method(sorted, end, Vec::new())))
+            }
+            _ => {
+                let argument = self.pipe()?.expr()?;
+                of_one(name, &self.dot, argument)?
+            }
+        };
+        if self.is_sign(";") {
+            let called = excerpt(name);
+            return Err(format!(
+                "`{called}` with several arguments has no counterpart"
+            ));
+        }
+        self.need_sign(")")?;
+        Ok(output)
+    }
+
+    fn quantified(&mut self, method: &str) -> Result<Output, String> {
+        let holds = self.in_element(|reader| reader.pipe()?.expr())?;
+        Ok(self.comprehension(method, truth(holds)))
+    }
+
+    fn comprehension(&self, method: &str, inner: Expr) -> Output {
+        let arguments = vec![tree::variable(ONE), inner];
+        Output::One(Value::Opaque(tree::method(
+            self.dot.expr(),
+            method,
+            arguments,
+        )))
+    }
+
+    /// Reads something of which `.` is an element of the list that it is now.
+    fn in_element(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<Expr, String>,
+    ) -> Result<Expr, String> {
+        let outer = std::mem::replace(&mut self.dot, Value::Opaque(tree::variable(ONE)));
+        self.level += 1;
+        let read = read(self);
+        self.level -= 1;
+        self.dot = outer;
+        read
+    }
+}
+
+/// A function without arguments.
+fn of_dot(name: &str, dot: Expr) -> Result<Output, String> {
+    let function = |called: &str, value: Expr| tree::function(called, vec![value]);
+    let method = |value: Expr, called: &str| tree::method(value, called, Vec::new());
+    let math = |called: &str, value: Expr| {
+        let value = tree::function("double", vec![value]);
+        tree::method(tree::variable("math"), called, vec![value])
+    };
+    Ok(Output::One(Value::Opaque(match name {
+        "length" => function("size", dot),
+        "not" => match truth(dot).kind {
+            ExprKind::Literal(Literal::Bool(holds)) => tree::boolean(!holds),
+            kind => tree::not(tree::expr(kind)),
+        },
+        "add" => function("sum", dot),
+        "tostring" => match &dot.kind {
+            ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => dot,
+            _ => tree::as_text(dot),
+        },
+        "tojson" => function("json", dot),
+        "tonumber" => function("double", dot),
+        "floor" | "ceil" | "round" => function("int", math(name, dot)),
+        "ascii_downcase" => method(dot, "lowerAscii"),
+        "ascii_upcase" => method(dot, "upperAscii"),
+        "unique" => method(method(dot, "distinct"), "sort"),
+        "first" | "last" | "min" | "max" | "trim" | "reverse" | "sort" | "flatten" => {
+            method(dot, name)
+        }
+        "any" | "all" => {
+            let one = tree::variable(ONE);
+            let method = if name == "any" { "exists" } else { "all" };
+            tree::method(dot, method, vec![one.clone(), truth(one)])
+        }
+        "keys" => {
+            let one = || tree::variable(ONE);
+            let keys = vec![one(), tree::field(one(), "key")];
+            let keys = tree::method(function("entries", dot), "map", keys);
+            method(keys, "sort")
+        }
+        "empty" => return Ok(Output::Where(tree::boolean(false))),
+        _ => {
+            let called = excerpt(name);
+            return Err(format!("the function `{called}` has no counterpart"));
+        }
+    })))
+}
+
+/// A function with one argument that is a value.
+fn of_one(name: &str, dot: &Value, argument: Expr) -> Result<Output, String> {
+    let is_text = matches!(
+        argument.kind,
+        ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_)
+    );
+    let subject = dot.expr();
+    let value = match name {
+        "has" => match (&argument.kind, dot) {
+            (ExprKind::Literal(Literal::String(key)), Value::Object { .. })
+                if dot.has(key).is_some() =>
+            {
+                tree::boolean(dot.has(key) == Some(true))
+            }
+            _ => tree::binary(argument, BinaryOp::In, subject),
+        },
+        "startswith" => tree::method(subject, "startsWith", vec![argument]),
+        "endswith" => tree::method(subject, "endsWith", vec![argument]),
+        "test" => tree::method(subject, "matches", vec![argument]),
+        "join" | "split" => tree::method(subject, name, vec![argument]),
+        // Of lists and objects it asks for parts of parts.
+        "contains" if is_text => tree::method(subject, "contains", vec![argument]),
+        _ => {
+            let called = excerpt(name);
+            return Err(format!("`{called}` with an argument has no counterpart"));
+        }
+    };
+    Ok(Output::One(Value::Opaque(value)))
+}

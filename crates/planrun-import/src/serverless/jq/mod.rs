@@ -1,0 +1,531 @@
+//! Expressions of jq, as far as they have a counterpart.
+
+mod functions;
+mod operators;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planrun_lang::syntax::ast::{BinaryOp, Expr};
+
+use crate::draft::excerpt;
+use crate::expression::tokens::{self, Piece, Texts, Token};
+use crate::expression::{ONE, concatenated, reads, within_bounds};
+use crate::tree;
+use crate::ways::value::Value;
+pub use operators::truth;
+use operators::{field, negative, operated, position};
+
+/// Expressions that nest deeper are refused.
+const MAX_DEPTH: usize = 40;
+/// Words that end an operand, and so are no fields where they stand behind a dot.
+const KEYWORDS: [&str; 7] = ["and", "or", "as", "then", "elif", "else", "end"];
+
+/// What an expression can read.
+pub struct Scope<'s> {
+    /// What `.` is.
+    pub dot: Value,
+    pub variables: &'s BTreeMap<String, Value>,
+    /// Those of them that are errors.
+    pub errors: &'s BTreeSet<String>,
+}
+
+/// The value of an expression.
+///
+/// # Errors
+/// Why it is none, or why it has no counterpart.
+pub fn read(text: &str, scope: &Scope<'_>) -> Result<Value, String> {
+    within_bounds(text)?;
+    nested(text, scope, &Reader::new(&[], scope))
+}
+
+/// An expression inside of another, which can read what that has named.
+fn nested(text: &str, scope: &Scope<'_>, outer: &Reader<'_>) -> Result<Value, String> {
+    let tokens = tokens::tokens(text, Texts::Templates)?;
+    let mut reader = Reader {
+        tokens: &tokens,
+        at: 0,
+        scope,
+        depth: outer.depth,
+        level: outer.level,
+        dot: outer.dot.clone(),
+        locals: outer.locals.clone(),
+    };
+    let value = reader.pipe()?.one()?;
+    match reader.peek() {
+        None => Ok(value),
+        Some(token) => Err(format!("`{token}` has no counterpart there")),
+    }
+}
+
+/// What a part of an expression gives.
+enum Output {
+    One(Value),
+    /// The elements of a list, one after the other.
+    Many(Expr),
+    /// What it was given where this holds, else nothing.
+    Where(Expr),
+}
+
+impl Output {
+    fn one(self) -> Result<Value, String> {
+        match self {
+            Self::One(value) => Ok(value),
+            Self::Many(_) => Err("several values stand where a plan has one; put them into a list, as in `[.[] | …]`".into()),
+            Self::Where(_) => Err("`select` outside of a list gives a value or nothing".into()),
+        }
+    }
+
+    fn expr(self) -> Result<Expr, String> {
+        self.one().map(|value| value.expr())
+    }
+}
+
+struct Local {
+    name: String,
+    value: Value,
+    /// How many lists were gone through where it was named.
+    level: usize,
+}
+
+impl Clone for Local {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            value: self.value.clone(),
+            level: self.level,
+        }
+    }
+}
+
+struct Reader<'p> {
+    tokens: &'p [Token],
+    at: usize,
+    scope: &'p Scope<'p>,
+    depth: usize,
+    /// How many lists are gone through.
+    level: usize,
+    dot: Value,
+    locals: Vec<Local>,
+}
+
+impl<'p> Reader<'p> {
+    fn new(tokens: &'p [Token], scope: &'p Scope<'p>) -> Self {
+        Self {
+            tokens,
+            at: 0,
+            scope,
+            depth: 0,
+            level: 0,
+            dot: scope.dot.clone(),
+            locals: Vec::new(),
+        }
+    }
+
+    fn peek(&self) -> Option<&'p Token> {
+        self.tokens.get(self.at)
+    }
+
+    fn take(&mut self) -> Result<&'p Token, String> {
+        let token = self.peek().ok_or("the expression is not finished")?;
+        self.at += 1;
+        Ok(token)
+    }
+
+    fn is_sign(&self, sign: &str) -> bool {
+        matches!(self.peek(), Some(Token::Sign(there)) if *there == sign)
+    }
+
+    fn eat(&mut self, sign: &str) -> bool {
+        let is_there = self.is_sign(sign);
+        self.at += usize::from(is_there);
+        is_there
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        let is_there = matches!(self.peek(), Some(Token::Name(there)) if there == word);
+        self.at += usize::from(is_there);
+        is_there
+    }
+
+    fn need(&self, is_there: bool, what: &str) -> Result<(), String> {
+        if is_there {
+            return Ok(());
+        }
+        let found = self
+            .peek()
+            .map_or("the end".to_owned(), |token| format!("`{token}`"));
+        Err(format!("`{what}` is missing before {found}"))
+    }
+
+    fn need_sign(&mut self, sign: &str) -> Result<(), String> {
+        let is_there = self.eat(sign);
+        self.need(is_there, sign)
+    }
+
+    fn need_word(&mut self, word: &str) -> Result<(), String> {
+        let is_there = self.eat_word(word);
+        self.need(is_there, word)
+    }
+
+    /// `a | b | c`, where each part reads what the one before gives.
+    fn pipe(&mut self) -> Result<Output, String> {
+        let first = self.expression(0)?;
+        self.piped(first)
+    }
+
+    /// What follows the first part of a pipe.
+    fn piped(&mut self, first: Output) -> Result<Output, String> {
+        let (outer, locals) = (self.dot.clone(), self.locals.len());
+        let mut current = first;
+        loop {
+            if self.eat_word("as") {
+                let Token::Variable(name) = self.take()? else {
+                    return Err("only a plain name is given to a value by `as`".into());
+                };
+                self.locals.push(Local {
+                    name: name.clone(),
+                    value: current.one()?,
+                    level: self.level,
+                });
+                self.need_sign("|")?;
+                current = self.expression(0)?;
+            } else if self.eat("|") {
+                current = self.stage(current)?;
+            } else {
+                break;
+            }
+        }
+        self.dot = outer;
+        self.locals.truncate(locals);
+        Ok(current)
+    }
+
+    /// One part of a pipe, over what the part before gives.
+    fn stage(&mut self, before: Output) -> Result<Output, String> {
+        let list = match before {
+            Output::Many(list) => list,
+            one => {
+                self.dot = one.one()?;
+                return self.expression(0);
+            }
+        };
+        self.of_each(list, |reader| reader.expression(0))
+    }
+
+    /// What is read for each element of a list.
+    fn of_each(
+        &mut self,
+        list: Expr,
+        read: impl FnOnce(&mut Self) -> Result<Output, String>,
+    ) -> Result<Output, String> {
+        let one = || tree::variable(ONE);
+        let outer = std::mem::replace(&mut self.dot, Value::Opaque(one()));
+        self.level += 1;
+        let read = read(self);
+        self.level -= 1;
+        self.dot = outer;
+        Ok(Output::Many(match read? {
+            Output::One(value) if value.expr() == one() => list,
+            Output::One(value) => tree::method(list, "map", vec![one(), value.expr()]),
+            Output::Where(holds) => tree::method(list, "filter", vec![one(), holds]),
+            Output::Many(inner) => {
+                let lists = tree::method(list, "map", vec![one(), inner]);
+                tree::method(lists, "flatten", Vec::new())
+            }
+        }))
+    }
+
+    fn expression(&mut self, least: u8) -> Result<Output, String> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err("the expression nests too deeply".into());
+        }
+        let mut left = self.operand()?;
+        while let Some((binding, operator)) = self.operator() {
+            if binding < least {
+                break;
+            }
+            self.at += 1;
+            // `//` groups to the right.
+            let next = binding + u8::from(operator.is_some());
+            let (first, second) = (left.one()?, self.expression(next)?.one()?);
+            left = Output::One(match operator {
+                None => Value::Opaque(tree::coalesce(first.expr(), second.expr())),
+                Some(operator) => operated(first, operator, second),
+            });
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    /// The operator that comes next, with how strongly it binds; `None` stands for `//`.
+    fn operator(&self) -> Option<(u8, Option<BinaryOp>)> {
+        let word = match self.peek()? {
+            Token::Sign(sign) => sign,
+            Token::Name(name) => name.as_str(),
+            _ => return None,
+        };
+        let (binding, operator) = match word {
+            "//" => return Some((1, None)),
+            "or" => (2, BinaryOp::Or),
+            "and" => (3, BinaryOp::And),
+            "==" => (4, BinaryOp::Equal),
+            "!=" => (4, BinaryOp::NotEqual),
+            "<" => (4, BinaryOp::Less),
+            "<=" => (4, BinaryOp::LessEqual),
+            ">" => (4, BinaryOp::Greater),
+            ">=" => (4, BinaryOp::GreaterEqual),
+            "+" => (5, BinaryOp::Add),
+            "-" => (5, BinaryOp::Subtract),
+            "*" => (6, BinaryOp::Multiply),
+            "/" => (6, BinaryOp::Divide),
+            "%" => (6, BinaryOp::Remainder),
+            _ => return None,
+        };
+        Some((binding, Some(operator)))
+    }
+
+    fn operand(&mut self) -> Result<Output, String> {
+        let token = self.take()?;
+        let value = match token {
+            Token::Sign(".") => {
+                self.at -= 1;
+                self.dot.clone()
+            }
+            Token::Text(text) => Value::Opaque(tree::text(text)),
+            Token::Template(pieces) => Value::Opaque(self.template(pieces)?),
+            Token::Number(number) => Value::Opaque(
+                tree::number(number).ok_or_else(|| format!("`{number}` is no number"))?,
+            ),
+            Token::Variable(name) => self.variable(name)?,
+            Token::Name(name) => match name.as_str() {
+                "true" | "false" => Value::Opaque(tree::boolean(name == "true")),
+                "null" => Value::Opaque(tree::null()),
+                "if" => self.conditional()?,
+                _ => {
+                    let output = self.function(name)?;
+                    return self.links(output);
+                }
+            },
+            Token::Sign("(") => {
+                let inner = self.pipe()?;
+                self.need_sign(")")?;
+                return self.links(inner);
+            }
+            Token::Sign("-") => {
+                let operand = self.expression(7)?.expr()?;
+                Value::Opaque(negative(operand))
+            }
+            Token::Sign("[") => Value::Opaque(self.list()?),
+            Token::Sign("{") => self.object()?,
+            Token::Sign(_) => return Err(format!("`{token}` has no counterpart there")),
+        };
+        self.links(Output::One(value))
+    }
+
+    fn template(&self, pieces: &[Piece]) -> Result<Expr, String> {
+        let parts = pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => Ok(tree::text(text)),
+            Piece::Code(code) => {
+                if self.depth >= MAX_DEPTH {
+                    return Err("the expression nests too deeply".to_owned());
+                }
+                nested(code, self.scope, self).map(|value| value.expr())
+            }
+        });
+        Ok(concatenated(parts.collect::<Result<Vec<_>, _>>()?))
+    }
+
+    fn variable(&self, name: &str) -> Result<Value, String> {
+        if let Some(local) = self.locals.iter().rev().find(|local| local.name == name) {
+            if local.level != self.level && reads(&local.value.expr(), ONE) {
+                return Err(format!(
+                    "`${name}` is an element of an outer list, which an inner one hides"
+                ));
+            }
+            return Ok(local.value.clone());
+        }
+        if let Some(value) = self.scope.variables.get(name) {
+            return Ok(value.clone());
+        }
+        Err(match name {
+            "secrets" | "authorization" => {
+                "credentials are those of the project, and never in a plan".to_owned()
+            }
+            "runtime" => "a plan does not read what runs it".to_owned(),
+            _ => format!("there is no variable `${}` there", excerpt(name)),
+        })
+    }
+
+    /// `if c then a elif d then b else e end`, behind its first word.
+    fn conditional(&mut self) -> Result<Value, String> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err("the expression nests too deeply".into());
+        }
+        let condition = truth(self.pipe()?.expr()?);
+        self.need_word("then")?;
+        let then = self.pipe()?.expr()?;
+        let otherwise = if self.eat_word("elif") {
+            self.conditional()?.expr()
+        } else {
+            let otherwise = if self.eat_word("else") {
+                self.pipe()?.expr()?
+            } else {
+                self.dot.expr()
+            };
+            self.need_word("end")?;
+            otherwise
+        };
+        self.depth -= 1;
+        Ok(Value::Opaque(tree::conditional(condition, then, otherwise)))
+    }
+
+    /// A list, behind its bracket.
+    fn list(&mut self) -> Result<Expr, String> {
+        if self.eat("]") {
+            return Ok(tree::list(Vec::new()));
+        }
+        let first = self.expression(0)?;
+        if !self.is_sign(",") {
+            let all = self.piped(first)?;
+            self.need_sign("]")?;
+            return Ok(match all {
+                Output::Many(list) => list,
+                one => tree::list(vec![one.expr()?]),
+            });
+        }
+        let mut elements = vec![first.expr()?];
+        while self.eat(",") {
+            elements.push(self.expression(0)?.expr()?);
+        }
+        self.need_sign("]")?;
+        Ok(tree::list(elements))
+    }
+
+    /// An object, behind its brace.
+    fn object(&mut self) -> Result<Value, String> {
+        let mut fields: Vec<(String, Value)> = Vec::new();
+        while !self.eat("}") {
+            let (key, value) = match self.take()? {
+                Token::Variable(name) => (name.clone(), Some(self.variable(name)?)),
+                Token::Name(key) | Token::Text(key) | Token::Number(key) => (key.clone(), None),
+                _ => return Err("a computed key of an object has no counterpart".into()),
+            };
+            let value = match value {
+                Some(value) => value,
+                None if self.eat(":") => self.expression(0)?.one()?,
+                None => field(&self.dot, &key),
+            };
+            fields.retain(|(there, _)| *there != key);
+            fields.push((key, value));
+            if !self.eat(",") {
+                self.need_sign("}")?;
+                break;
+            }
+        }
+        Ok(Value::object(fields))
+    }
+
+    /// What stands behind a value: fields, positions, slices.
+    fn links(&mut self, mut output: Output) -> Result<Output, String> {
+        loop {
+            if self.eat("..") {
+                return Err(
+                    "`..` searches at every depth, and a path of a plan has one place".into(),
+                );
+            }
+            if self.is_sign(".") {
+                match self.tokens.get(self.at + 1) {
+                    Some(Token::Name(key) | Token::Text(key))
+                        if !KEYWORDS.contains(&key.as_str()) =>
+                    {
+                        self.at += 2;
+                        self.may_read(key)?;
+                        output = self.linked(output, |value| field(&value, key))?;
+                        continue;
+                    }
+                    // `.[0]` and the bare `.`
+                    _ => self.at += 1,
+                }
+                if !self.is_sign("[") {
+                    return Ok(output);
+                }
+            }
+            if self.eat("[") {
+                output = self.bracket(output)?;
+            } else if self.eat("?") {
+                output = self.linked(output, |value| {
+                    Value::Opaque(tree::coalesce(value.expr(), tree::null()))
+                })?;
+            } else {
+                return Ok(output);
+            }
+        }
+    }
+
+    /// # Errors
+    /// Where an error is asked for what a plan does not know of it.
+    fn may_read(&self, key: &str) -> Result<(), String> {
+        let before = self.at.checked_sub(3).and_then(|at| self.tokens.get(at));
+        match before {
+            Some(Token::Variable(name))
+                if self.scope.errors.contains(name) && ["status", "instance"].contains(&key) =>
+            {
+                Err(format!(
+                    "an error has a class and a message here, and no `{key}`"
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn linked(
+        &mut self,
+        output: Output,
+        link: impl FnOnce(Value) -> Value,
+    ) -> Result<Output, String> {
+        match output {
+            Output::Many(list) => {
+                self.of_each(list, |reader| Ok(Output::One(link(reader.dot.clone()))))
+            }
+            one => one.one().map(|value| Output::One(link(value))),
+        }
+    }
+
+    /// What stands in brackets behind a value.
+    fn bracket(&mut self, output: Output) -> Result<Output, String> {
+        if self.eat("]") {
+            return match output {
+                Output::Many(list) => {
+                    self.of_each(list, |reader| Ok(Output::Many(reader.dot.expr())))
+                }
+                one => one.expr().map(Output::Many),
+            };
+        }
+        let start = if self.is_sign(":") {
+            None
+        } else {
+            Some(self.pipe()?.expr()?)
+        };
+        if self.eat(":") {
+            let end = if self.is_sign("]") {
+                None
+            } else {
+                Some(self.pipe()?.expr()?)
+            };
+            self.need_sign("]")?;
+            return self.linked(output, |value| {
+                let list = value.expr();
+                let start = start.unwrap_or_else(|| tree::int(0));
+                let end = end.unwrap_or_else(|| tree::function("size", vec![list.clone()]));
+                Value::Opaque(tree::method(list, "slice", vec![start, end]))
+            });
+        }
+        self.need_sign("]")?;
+        let Some(index) = start else {
+            return Err("the brackets are empty".into());
+        };
+        self.linked(output, |value| position(&value, index))
+    }
+}

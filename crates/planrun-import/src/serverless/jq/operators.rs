@@ -1,0 +1,135 @@
+//! What operators, fields and positions of jq are here, where values may be missing.
+
+use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
+
+use crate::tree;
+use crate::ways::value::Value;
+
+/// A field, which is null where the object surely has none.
+pub fn field(value: &Value, key: &str) -> Value {
+    if value.has(key) == Some(false) {
+        Value::Opaque(tree::null())
+    } else {
+        value.get(key)
+    }
+}
+
+pub fn position(value: &Value, index: Expr) -> Value {
+    match &index.kind {
+        ExprKind::Literal(Literal::String(key)) => field(value, key),
+        ExprKind::Literal(Literal::Int(number)) if *number < 0 => {
+            let list = value.expr();
+            let size = tree::function("size", vec![list.clone()]);
+            let back = tree::int(number.saturating_neg());
+            Value::Opaque(tree::index(
+                list,
+                tree::binary(size, BinaryOp::Subtract, back),
+            ))
+        }
+        _ => Value::Opaque(tree::index(value.expr(), index)),
+    }
+}
+
+pub fn negative(operand: Expr) -> Expr {
+    match operand.kind {
+        ExprKind::Literal(Literal::Int(number)) => tree::int(number.saturating_neg()),
+        ExprKind::Literal(Literal::Double(number)) => tree::literal(Literal::Double(-number)),
+        _ => tree::unary(UnaryOp::Negate, operand),
+    }
+}
+
+fn is_null(value: &Expr) -> bool {
+    value.kind == ExprKind::Literal(Literal::Null)
+}
+
+/// A value that may be missing, as null there.
+fn lenient(value: Expr) -> Expr {
+    match value.kind {
+        ExprKind::Path { .. } => tree::coalesce(value, tree::null()),
+        _ => value,
+    }
+}
+
+/// Whether a value holds: all but null and false do.
+pub fn truth(value: Expr) -> Expr {
+    if tree::is_truth(&value) {
+        return value;
+    }
+    if is_null(&value) {
+        return tree::boolean(false);
+    }
+    tree::binary(
+        tree::coalesce(value, tree::boolean(false)),
+        BinaryOp::NotEqual,
+        tree::boolean(false),
+    )
+}
+
+pub fn operated(left: Value, operator: BinaryOp, right: Value) -> Value {
+    if operator == BinaryOp::Add {
+        return sum(left, right);
+    }
+    let (left, right) = (left.expr(), right.expr());
+    Value::Opaque(match operator {
+        BinaryOp::And | BinaryOp::Or => tree::binary(truth(left), operator, truth(right)),
+        BinaryOp::Equal if is_null(&left) && is_null(&right) => tree::boolean(true),
+        BinaryOp::NotEqual if is_null(&left) && is_null(&right) => tree::boolean(false),
+        BinaryOp::Equal | BinaryOp::NotEqual => {
+            tree::binary(lenient(left), operator, lenient(right))
+        }
+        // Whole numbers are divided with a fraction there.
+        BinaryOp::Divide => tree::binary(tree::function("double", vec![left]), operator, right),
+        _ => tree::binary(left, operator, right),
+    })
+}
+
+/// `+`: objects are merged, and what is null or missing leaves the other side as it is.
+fn sum(left: Value, right: Value) -> Value {
+    let keeps = |side: &Value| is_null(&side.expr());
+    if keeps(&left) {
+        return right;
+    }
+    if keeps(&right) {
+        return left;
+    }
+    if let (Value::Object { .. }, Value::Opaque(right)) = (&left, &right) {
+        let right = padded(right.clone(), Some(tree::object(Vec::new())));
+        return Value::Opaque(tree::function("merge", vec![left.expr(), right]));
+    }
+    if let Value::Object {
+        base: None, fields, ..
+    } = &right
+    {
+        let left = match left {
+            Value::Opaque(expr) => Value::Opaque(padded(expr, Some(tree::object(Vec::new())))),
+            object @ Value::Object { .. } => object,
+        };
+        return fields.iter().fold(left, |all, (key, value)| {
+            all.with(std::slice::from_ref(key), value.clone())
+        });
+    }
+    let (left, right) = (left.expr(), right.expr());
+    let neutrals = (neutral(&left), neutral(&right));
+    let (left, right) = (padded(left, neutrals.1), padded(right, neutrals.0));
+    Value::Opaque(tree::binary(left, BinaryOp::Add, right))
+}
+
+/// What leaves a value of the same kind as it is, where that kind is known.
+fn neutral(value: &Expr) -> Option<Expr> {
+    match &value.kind {
+        ExprKind::List(_) => Some(tree::list(Vec::new())),
+        ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => Some(tree::text("")),
+        ExprKind::Literal(Literal::Int(_) | Literal::Double(_)) => Some(tree::int(0)),
+        _ => None,
+    }
+}
+
+/// A value, or what leaves the other side as it is where there is none.
+fn padded(value: Expr, neutral: Option<Expr>) -> Expr {
+    match (&value.kind, neutral) {
+        (ExprKind::Path { .. } | ExprKind::Name(_), Some(neutral)) => {
+            tree::coalesce(value, neutral)
+        }
+        _ => value,
+    }
+}

@@ -1,0 +1,285 @@
+//! One task: whether it runs, what it reads and gives, and where it leads.
+
+use planrun_lang::syntax::ast::{Expr, Statement, StepBody, WaitFor};
+
+use super::Writer;
+use super::call::Action;
+use super::data::Data;
+use super::duration;
+use super::jq;
+use super::tasks::{CONTEXT, EXIT, Next, Task, Tasks};
+use crate::document::Refused;
+use crate::draft::{Draft, excerpt};
+use crate::tree;
+use crate::ways::graph::Graph;
+use crate::ways::repetition::any;
+
+use crate::ways::{Flow, Going, Region, Stop, Target, Walk, Way, Written};
+
+impl<'d, 't> Walk<'d, 't> for Writer<'_, 'd, 't> {
+    type Scope = Tasks<'d>;
+    const PLACE: &'static str = "task";
+
+    fn draft(&mut self) -> &mut Draft<'t> {
+        self.draft
+    }
+
+    fn written(&mut self) -> &mut Written {
+        &mut self.written
+    }
+
+    fn graph<'s>(tasks: &'s Tasks<'d>) -> &'s Graph<'d> {
+        &tasks.graph
+    }
+
+    /// Branches may give values of different types, of which each has fields that the others lack.
+    fn bind(name: &str, value: Expr) -> Statement {
+        any(name, value)
+    }
+
+    fn place(
+        &mut self,
+        tasks: &Tasks<'d>,
+        name: &'d str,
+        flow: &Flow,
+        region: &Region<'d>,
+        out: &mut Vec<Statement>,
+    ) -> Result<Going<'d>, Refused> {
+        let Some(task) = tasks.by_name.get(name) else {
+            return Ok(Going::Over(None));
+        };
+        let Some(condition) = task.get("if") else {
+            return self.task(tasks, task, flow, region, out);
+        };
+        let data = Data::of(&self.reading, task, flow, &flow.value);
+        let condition = jq::truth(data.expression(condition, self.draft).expr());
+        let mut begun = Vec::new();
+        let going = self.task(tasks, task, flow, region, &mut begun)?;
+        let (to, after) = match going {
+            Going::On(at, after) | Going::Over(Some((at, after))) => (Target::Place(at), after),
+            Going::Over(None) => (Target::Over, flow.clone()),
+        };
+        let ways = vec![
+            Way {
+                condition: Some(condition),
+                begun,
+                to,
+                flow: after,
+            },
+            Way {
+                condition: None,
+                begun: Vec::new(),
+                to: Target::Place(task.below),
+                flow: flow.clone(),
+            },
+        ];
+        self.part(tasks, task.name, ways, region, out)
+    }
+}
+
+impl<'d> Writer<'_, 'd, '_> {
+    /// Writes down tasks one after the other; `None` where all their ways end the workflow or fail.
+    pub fn tasks(
+        &mut self,
+        tasks: &Tasks<'d>,
+        flow: Flow,
+        out: &mut Vec<Statement>,
+    ) -> Result<Option<Flow>, Refused> {
+        let mut region = Region::plan();
+        region.stops.insert(EXIT, Stop::Join);
+        let reached = self.walk(tasks, tasks.start, flow, &region, out)?;
+        Ok(reached.map(|(_, flow)| flow))
+    }
+
+    /// A task that runs.
+    fn task(
+        &mut self,
+        tasks: &Tasks<'d>,
+        task: &Task<'d>,
+        flow: &Flow,
+        region: &Region<'d>,
+        out: &mut Vec<Statement>,
+    ) -> Result<Going<'d>, Refused> {
+        self.tell_fields(task);
+        let input = match task.get("input").and_then(|node| node.get("from")) {
+            Some(node) => {
+                let data = Data::of(&self.reading, task, flow, &flow.value);
+                let value = data.expression(node, self.draft);
+                self.settle(&format!("{}_input", task.name), value, out)
+            }
+            None => flow.value.clone(),
+        };
+        let mut within = flow.clone();
+        within.value = input.clone();
+        let data = Data::of(&self.reading, task, flow, &input);
+        let ended = match task.kind {
+            "switch" => Some(within),
+            "do" if task.get("timeout").is_none() => {
+                self.tasks(&Tasks::read(task.body())?, within, out)?
+            }
+            "raise" => {
+                let raised = self.raised(task, &data);
+                out.push(raised);
+                None
+            }
+            _ => Some(self.operated(task, within, &data, out)?),
+        };
+        let Some(ended) = ended else {
+            return Ok(Going::Over(None));
+        };
+        let after = self.after(task, &data, ended, out);
+        if task.kind == "switch" {
+            return self.switch(tasks, task, &data, &after, region, out);
+        }
+        Ok(match task.next {
+            Next::Task(name) => Going::On(name, after),
+            Next::End => {
+                self.end(task, &after, out);
+                Going::Over(None)
+            }
+        })
+    }
+
+    /// What a task does that leads nowhere by itself. Gives its output.
+    fn operated(
+        &mut self,
+        task: &Task<'d>,
+        mut flow: Flow,
+        data: &Data,
+        out: &mut Vec<Statement>,
+    ) -> Result<Flow, Refused> {
+        match task.kind {
+            "set" => flow.value = data.template(task.body(), self.draft),
+            "wait" => {
+                let duration = if let Some(time) = duration::nanoseconds(task.body()) {
+                    tree::nanoseconds(time)
+                } else {
+                    let what = format!("task `{}`", excerpt(task.name));
+                    self.draft.hole(task.body().span, what, duration::WANTED)
+                };
+                let name = self.step_name(task);
+                let wait = StepBody::Wait(WaitFor::Duration(duration));
+                out.push(tree::step(&name, wait, Vec::new()));
+            }
+            "call" => return self.called(task, flow, data, out),
+            "run" | "emit" | "listen" => {
+                let mut action = Action {
+                    workflow: self,
+                    task,
+                    data,
+                    out,
+                };
+                flow.value = match task.kind {
+                    "run" => action.process(),
+                    "emit" => action.emitted(),
+                    _ => action.listened(),
+                };
+            }
+            "do" => return self.block_of(task, task.body(), &flow, out),
+            "for" => return self.iterated(task, flow, data, out),
+            "fork" => return self.forked(task, &flow, out),
+            _ => return self.tried(task, &flow, out),
+        }
+        Ok(flow)
+    }
+
+    /// What a task hands on: its output, and what it exports.
+    fn after(
+        &mut self,
+        task: &Task<'d>,
+        data: &Data,
+        mut flow: Flow,
+        out: &mut Vec<Statement>,
+    ) -> Flow {
+        if let Some(node) = task.get("output").and_then(|node| node.get("as")) {
+            let context = flow.variables.get(CONTEXT).cloned();
+            let mut data = data.on(flow.value.clone());
+            if let Some(context) = context {
+                data = data.with(CONTEXT, context);
+            }
+            flow.value = data.expression(node, self.draft);
+        }
+        flow.value = self.settle(task.name, flow.value, out);
+        if let Some(node) = task.get("export").and_then(|node| node.get("as")) {
+            let data = data
+                .on(flow.value.clone())
+                .with("output", flow.value.clone());
+            let value = data.expression(node, self.draft);
+            let value = self.settle(CONTEXT, value, out);
+            flow.variables.insert(CONTEXT.to_owned(), value);
+        }
+        flow
+    }
+
+    fn switch(
+        &mut self,
+        tasks: &Tasks<'d>,
+        task: &Task<'d>,
+        data: &Data,
+        flow: &Flow,
+        region: &Region<'d>,
+        out: &mut Vec<Statement>,
+    ) -> Result<Going<'d>, Refused> {
+        let ways = task.cases.iter().map(|(when, next)| {
+            let condition = when.map(|when| jq::truth(data.expression(when, self.draft).expr()));
+            let mut begun = Vec::new();
+            let to = match next {
+                Next::Task(name) => Target::Place(name),
+                Next::End => {
+                    self.end(task, flow, &mut begun);
+                    Target::Over
+                }
+            };
+            Way {
+                condition,
+                begun,
+                to,
+                flow: flow.clone(),
+            }
+        });
+        let ways = ways.collect();
+        self.part(tasks, task.name, ways, region, out)
+    }
+
+    /// Ends the whole workflow, which a block inside of a step cannot do.
+    fn end(&mut self, task: &Task<'d>, flow: &Flow, out: &mut Vec<Statement>) {
+        if self.blocks == 0 {
+            self.reply(flow, out);
+            return;
+        }
+        let what = format!("`then: end` of task `{}`", excerpt(task.name));
+        let why = "a block inside of a step ends that step only, and not its plan";
+        let hole = self.draft.hole(task.span, what, why);
+        out.push(tree::fail("tool.not_carried", hole));
+    }
+
+    /// The name of the step that a task is.
+    pub fn step_name(&mut self, task: &Task<'_>) -> String {
+        self.draft.name_of(task.name, task.span, "task")
+    }
+
+    /// What a plan does not say of a task.
+    fn tell_fields(&mut self, task: &Task<'d>) {
+        for part in ["input", "output", "export"] {
+            self.tell_schema(task.node, part);
+        }
+        for entry in task.strangers() {
+            let what = format!(
+                "`{}` of task `{}`",
+                excerpt(&entry.name),
+                excerpt(task.name)
+            );
+            self.draft
+                .lost(entry.span, what, "is no field of such a task");
+        }
+        let has_clause = matches!(
+            task.kind,
+            "call" | "run" | "emit" | "listen" | "do" | "for" | "fork" | "try"
+        );
+        if let Some(node) = task.get("timeout").filter(|_| !has_clause) {
+            let what = format!("`timeout` of task `{}`", excerpt(task.name));
+            self.draft
+                .changed(node.span, what, "is left out: the task calls nothing");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Workflows of Arazzo, run as plans over real HTTP: they end as their documents say.
+
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use crate::openapi::{answered, server};
+use crate::support::{Output, folder, planrun};
+
+const SHOP: &str = r##"openapi: 3.1.0
+info: { title: Shop, version: "1" }
+paths:
+  /customers/{id}:
+    get:
+      operationId: findCustomer
+      parameters:
+        - { name: id, in: path, required: true, schema: { type: string } }
+        - { name: tenant, in: header, required: true, schema: { type: string } }
+      responses:
+        "200": { description: it, content: { application/json: { schema: { $ref: "#/components/schemas/Customer" } } } }
+        "404": { description: none }
+  /orders:
+    post:
+      operationId: placeOrder
+      requestBody: { required: true, content: { application/json: { schema: { $ref: "#/components/schemas/Lines" } } } }
+      responses:
+        "201": { description: it, content: { application/json: { schema: { $ref: "#/components/schemas/Order" } } } }
+        "409": { description: no }
+  /orders/{order}/receipt:
+    post:
+      parameters: [{ name: order, in: path, required: true, schema: { type: string } }]
+      responses:
+        "200": { description: it, content: { application/json: { schema: { $ref: "#/components/schemas/Receipt" } } } }
+components:
+  schemas:
+    Customer: { type: object, required: [id, status, addresses], properties: { id: { type: string }, status: { type: string }, addresses: { type: array, items: { type: string } } } }
+    Lines: { type: object, required: [lines, ship_to], properties: { lines: { type: array, items: { type: string } }, ship_to: { type: string } } }
+    Order: { type: object, required: [id, total], properties: { id: { type: string }, total: { type: integer } } }
+    Receipt: { type: object, required: [receipt], properties: { receipt: { type: string } } }
+"##;
+
+const ORDER: &str = r#"arazzo: 1.0.1
+info: { title: Orders, version: 1.0.0 }
+sourceDescriptions: [{ name: shop, url: ./shop.yaml, type: openapi }]
+workflows:
+  - workflowId: receipt
+    inputs: { type: object, properties: { order: { type: string } }, required: [order] }
+    steps:
+      - stepId: print
+        operationPath: "{$sourceDescriptions.shop.url}#/paths/~1orders~1{order}~1receipt/post"
+        parameters: [{ name: order, in: path, value: $inputs.order }]
+        successCriteria:
+          - { context: $response.body#/receipt, condition: "^R-[0-9]+$", type: regex }
+        outputs: { number: $response.body#/receipt }
+    outputs: { number: $steps.print.outputs.number }
+  - workflowId: order
+    inputs:
+      type: object
+      properties: { customer: { type: string }, lines: { type: array } }
+      required: [customer, lines]
+    steps:
+      - stepId: find
+        operationId: findCustomer
+        parameters:
+          - { name: id, in: path, value: $inputs.customer }
+          - { name: tenant, in: header, value: main }
+        successCriteria:
+          - { condition: $statusCode == 200 }
+          - { condition: $response.body#/status == 'active' }
+        outputs: { address: $response.body#/addresses/0 }
+      - stepId: place
+        operationId: placeOrder
+        requestBody: { contentType: application/json, payload: { lines: $inputs.lines, ship_to: $steps.find.outputs.address } }
+        onFailure: [{ name: again, type: retry, retryAfter: 0, retryLimit: 2 }]
+        outputs: { id: $response.body#/id, total: $response.body#/total }
+      - stepId: receipt
+        workflowId: receipt
+        parameters: [{ name: order, value: $steps.place.outputs.id }]
+        outputs: { number: $outputs.number }
+    outputs:
+      order: $steps.place.outputs.id
+      total: $steps.place.outputs.total
+      receipt: $steps.receipt.outputs.number
+"#;
+
+/// A project whose shop answers with these, the imported document, and what the shop was asked.
+struct Imported {
+    place: TempDir,
+    asked: std::sync::Arc<std::sync::Mutex<Vec<String>>>,
+}
+
+impl Imported {
+    fn new(document: &str, answers: Vec<String>) -> Self {
+        let (address, asked) = server(answers);
+        let settings = format!("tools:\n  shop: {{ openapi: shop.yaml, server: \"{address}\" }}\n");
+        let place = folder([
+            ("order.yaml", document),
+            ("shop.yaml", SHOP),
+            ("planrun.yaml", settings.as_str()),
+        ]);
+        let made = planrun(["import", "order.yaml", "--output", "order.plan"])
+            .within(place.path())
+            .run();
+        assert_eq!(made.status, 0, "{made:?}");
+        Self { place, asked }
+    }
+
+    fn run(&self, plan: &str, inputs: &[&str]) -> Output {
+        let mut arguments = vec!["run", "order.plan", "--plan", plan, "--format", "json"];
+        for input in inputs {
+            arguments.extend(["-i", input]);
+        }
+        planrun(arguments).within(self.place.path()).run()
+    }
+
+    /// The first lines of what the shop was asked.
+    fn lines(&self) -> Vec<String> {
+        let asked = self.asked.lock().unwrap();
+        let lines = asked.iter().map(|request| request.lines().next().unwrap());
+        lines
+            .map(|line| line.trim_end_matches(" HTTP/1.1").to_owned())
+            .collect()
+    }
+}
+
+fn customer(status: &str) -> String {
+    let body = json!({"id": "kim", "status": status, "addresses": ["Elm St 1", "Elm St 2"]});
+    answered("200 OK", &body)
+}
+
+#[test]
+fn steps_hand_on_outputs_and_try_again() {
+    let shop = Imported::new(
+        ORDER,
+        vec![
+            customer("active"),
+            answered("503 Service Unavailable", &Json::Null),
+            answered("429 Too Many Requests", &Json::Null),
+            answered("201 Created", &json!({"id": "A1", "total": 7})),
+            answered("200 OK", &json!({"receipt": "R-12"})),
+        ],
+    );
+    let ran = shop.run("order", &["customer=kim", "lines=[\"tea\"]"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert_eq!(
+        ran.json()["reply"],
+        json!({"order": "A1", "total": 7, "receipt": "R-12"})
+    );
+    assert_eq!(
+        shop.lines(),
+        [
+            "GET /customers/kim",
+            "POST /orders",
+            "POST /orders",
+            "POST /orders",
+            "POST /orders/A1/receipt"
+        ]
+    );
+    let asked = shop.asked.lock().unwrap();
+    assert!(asked[0].contains("tenant: main\r\n"), "{}", asked[0]);
+    assert!(asked[3].contains(r#""ship_to":"Elm St 1""#), "{}", asked[3]);
+}
+
+#[test]
+fn a_broken_criterion_and_spent_attempts_end_a_workflow() {
+    let shop = Imported::new(ORDER, vec![customer("blocked")]);
+    let ran = shop.run("order", &["customer=kim", "lines=[\"tea\"]"]);
+    assert_ne!(ran.status, 0, "{ran:?}");
+    assert_eq!(ran.json()["error"]["class"], "validation.ensure", "{ran:?}");
+    assert_eq!(shop.lines().len(), 1);
+
+    let busy = || answered("503 Service Unavailable", &Json::Null);
+    let shop = Imported::new(ORDER, vec![customer("active"), busy(), busy(), busy()]);
+    let ran = shop.run("order", &["customer=kim", "lines=[\"tea\"]"]);
+    assert_eq!(
+        ran.json()["error"]["class"],
+        "transient.unavailable",
+        "{ran:?}"
+    );
+    assert_eq!(shop.lines().len(), 4, "the first attempt and two more");
+
+    let shop = Imported::new(ORDER, vec![answered("200 OK", &json!({"receipt": "12"}))]);
+    let ran = shop.run("receipt", &["order=A1"]);
+    assert_eq!(ran.json()["error"]["class"], "validation.ensure", "{ran:?}");
+}
