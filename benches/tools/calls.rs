@@ -160,7 +160,7 @@ fn row(table: &mut Table, name: &str, (ours, other): (Duration, Duration), most:
     table.row(name, &millis(ours), &millis(other), ratio, Some(&target));
 }
 
-fn runtime() -> Result<Runtime, String> {
+pub fn runtime() -> Result<Runtime, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -231,7 +231,8 @@ async fn planrun_calls(catalog: &Catalog, namespace: &str) -> Result<Duration, S
     Ok(begun.elapsed())
 }
 
-async fn bare_pipe() -> Result<RunningService<RoleClient, ()>, String> {
+/// A client of rmcp, over pipes.
+pub async fn bare_pipe() -> Result<RunningService<RoleClient, ()>, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let child = tokio::process::Command::new(program)
         .args([SERVE, "0"])
@@ -245,8 +246,16 @@ async fn bare_pipe() -> Result<RunningService<RoleClient, ()>, String> {
 }
 
 async fn bare(service: &RunningService<RoleClient, ()>) -> Result<Duration, String> {
+    calls_of(service, sized(CALLS)).await
+}
+
+/// So many calls of a client of rmcp, one after the other.
+pub async fn calls_of(
+    service: &RunningService<RoleClient, ()>,
+    calls: usize,
+) -> Result<Duration, String> {
     let begun = Instant::now();
-    for _ in 0..sized(CALLS) {
+    for _ in 0..calls {
         let arguments = json!({ "text": TEXT })
             .as_object()
             .cloned()

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
+use crate::calls::{bare_pipe, calls_of, runtime};
 use crate::report::{Table, Target, alternate, millis, rounds};
 use crate::servers::SERVE;
 
@@ -64,7 +65,19 @@ pub fn measure(tools: &Path, reads: &Path, table: &mut Table) -> Result<(), Stri
         { step a = pipe.echo(text: \"x\") yield a } reply size(all) }";
     let items: Vec<usize> = (0..READS).collect();
     let many = json!({ "plan": text, "inputs": { "items": items } });
-    let (ours, other) = alternate(
+    let runtime = runtime()?;
+    let rmcp = runtime.block_on(bare_pipe())?;
+    let times = alternate(
+        rounds(PAIRS),
+        || client.time("read", &many),
+        || runtime.block_on(calls_of(&rmcp, READS)),
+    )?;
+    of_reads(
+        table,
+        "a plan of 200 reads, against 200 calls of rmcp's client",
+        times,
+    );
+    let times = alternate(
         rounds(PAIRS),
         || client.time("read", &many),
         || {
@@ -75,16 +88,18 @@ pub fn measure(tools: &Path, reads: &Path, table: &mut Table) -> Result<(), Stri
             Ok(begun.elapsed())
         },
     )?;
-    let ratio = ours.as_secs_f64() / other.as_secs_f64();
-    let target = Target::at_most(ratio, MAX_OF_READS);
-    table.row(
-        "a plan of 200 reads, against 200 calls",
-        &millis(ours),
-        &millis(other),
-        ratio,
-        Some(&target),
+    of_reads(
+        table,
+        "the same, against a client that only writes and reads lines",
+        times,
     );
     Ok(())
+}
+
+fn of_reads(table: &mut Table, name: &str, (ours, other): (Duration, Duration)) {
+    let ratio = ours.as_secs_f64() / other.as_secs_f64();
+    let target = Target::at_most(ratio, MAX_OF_READS);
+    table.row(name, &millis(ours), &millis(other), ratio, Some(&target));
 }
 
 /// A project with a server over pipes whose tool reads.

@@ -83,8 +83,8 @@ pub(super) fn run(
                 tell(event, true, terminal);
             }
         };
-        let planner = Planner::new(planrun.clone(), model, options.clone(), &mut watch);
-        let ending = match wait(planner?.plan(request))? {
+        let conversation = Planner::new(planrun.clone(), model, options.clone(), &mut watch);
+        let ending = match wait(conversation?.plan(request))? {
             Ok(planned) => {
                 *turns.entry(planned.turns).or_default() += 1;
                 Ending::Planned
