@@ -269,6 +269,53 @@ fn a_profile_and_a_limit_reach_the_model_and_mistakes_in_it_are_told() {
     }
 }
 
+/// Nothing of a plan that is wrong is dropped in silence: each mistake goes back, and without a right plan there is a refusal.
+#[test]
+fn s1_7_what_is_wrong_goes_back_and_is_never_left_out() {
+    let plan = "step a = desk.lost(id: 1)\nstep b = desk.find()\nstep c = desk.find(customer: [1])\nreply b";
+    let scene = Scene::saying(&[&fenced(plan), &fenced(COUNT)]);
+    assert_eq!(scene.agent(&[]).json(), json!(2));
+    let requests = scene.requests();
+    let told = last_words(&requests[1]);
+    for code in ["unknown-tool", "missing-argument", "wrong-type"] {
+        assert!(told.contains(code), "{code}: {told}");
+    }
+}
+
+#[test]
+fn s1_8_the_model_is_told_of_the_tools_that_the_request_speaks_of_and_may_call_any() {
+    let mut app = DESK.to_owned();
+    for number in 0..30 {
+        let _ = writeln!(
+            app,
+            "  - {{ name: gauge_{number}, description: Pressure of valve {number}., endpoint: 'http://127.0.0.1:9/tool', effect: read, mock: {number} }}"
+        );
+    }
+    let turns = format!(
+        "- {}\n",
+        json!({ "text": fenced(COUNT), "repeat": "forever" })
+    );
+    let scene = Scene(ModelScene::new(&app, &turns, &[]));
+    let told = |request: &str| {
+        let output = scene.run(&["agent", request]);
+        assert_eq!(
+            output.json(),
+            json!(2),
+            "a tool that was not told of is as valid"
+        );
+        let requests = scene.requests();
+        let system = requests.last().unwrap()["messages"][0]["content"].clone();
+        let system = system.as_str().unwrap().to_owned();
+        let (_, tools) = system.split_once("Tools that may serve").unwrap();
+        tools.to_owned()
+    };
+    let tools = told("What is the pressure of valve 17?");
+    assert!(tools.contains("gauge_17"), "{tools}");
+    let lines = |tools: &str| tools.matches("desk.").count();
+    assert!(lines(&tools) <= 12, "{tools}");
+    assert!(told("Open tickets of a customer").contains("desk.find"));
+}
+
 #[test]
 fn s1_1_a_field_of_the_profile_is_set_for_one_request() {
     let scene = Scene::saying(&[&fenced(COUNT), &fenced(COUNT)]);

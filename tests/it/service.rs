@@ -450,6 +450,35 @@ plan doubled() -> int {
 "#;
 
 #[tokio::test]
+async fn s1_9_the_later_tool_of_a_name_counts_and_one_without_a_contract_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let echo = |gives: i64| {
+        planrun::tool::from_fn("tool math.one() -> int pure", move |_: Json| {
+            Ok::<_, planrun::tool::CallError>(gives)
+        })
+        .unwrap()
+    };
+    let planrun = Planrun::open(folder.path())
+        .unwrap()
+        .with_tools([echo(1), echo(2)]);
+    let text = "use math\nplan p() -> int { step a = math.one() reply a }";
+    let run = begun(&planrun, &plan(&planrun, &folder, text), "r1", &json!({})).unwrap();
+    let outcome = driven(run).await.outcome;
+    assert_eq!(outcome.reply.unwrap().to_json(), json!(2));
+    let unknown = PlanText::new("b.plan", "use math\nplan p() { step a = math.two() }");
+    let reports = planrun.check(unknown).unwrap().reports();
+    assert_eq!(reports[0].diagnostics[0].code.name, "unknown-tool");
+    for contract in [
+        "",
+        "tool math() -> int",
+        "tool math.one() -> int pure\ntool math.two()",
+    ] {
+        let tool = planrun::tool::from_fn(contract, |_: Json| Ok::<_, planrun::tool::CallError>(1));
+        assert!(tool.is_err(), "{contract}");
+    }
+}
+
+#[tokio::test]
 async fn a_tool_in_rust_is_checked_called_and_called_again_by_the_process_that_resumes() {
     let folder = tempfile::tempdir().unwrap();
     let planrun = with_own_tool(&folder);

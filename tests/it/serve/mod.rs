@@ -487,7 +487,7 @@ async fn a_failure_says_what_was_undone_and_the_mended_plan_takes_over_the_rest(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_saved_plan_is_a_tool() {
+async fn s1_11_a_saved_plan_is_a_tool() {
     let desk = Desk::new();
     let mut client = desk.client("2025-11-25", Person::yes()).await;
     let (told, is_error) = client
