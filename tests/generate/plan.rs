@@ -402,7 +402,7 @@ impl Writer<'_> {
         let calls = if loops {
             5000
         } else {
-            body.matches('(').count() + self.dice.below(3)
+            (body.matches('(').count() + self.dice.below(3)).max(1)
         };
         let mut parts = vec![format!("calls: {calls}")];
         for part in ["tokens: 90000", "cost: 2.5", "time: 10d", "memory: 64MiB"] {
