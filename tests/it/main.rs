@@ -11,6 +11,7 @@ mod adversarial;
 mod agent;
 mod agent_early;
 mod agent_loop;
+mod agent_types;
 mod allow;
 mod allow_tools;
 mod approval;

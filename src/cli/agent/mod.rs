@@ -60,6 +60,9 @@ pub struct Arguments {
     /// A conversation of a loop that goes on, or the name of a new one.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
+    /// The type of the agent of a loop: one of `agents` in planrun.yaml.
+    #[arg(long, value_name = "TYPE")]
+    agent: Option<String>,
     /// A model of planrun.yaml, or of the server.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
@@ -118,9 +121,12 @@ pub fn run(
     project: Option<&Path>,
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
-    if arguments.mode == Mode::Plan && arguments.session.is_some() {
-        let message = "`--session` is for `--mode loop`".to_owned();
-        return Err(Failure::Usage(message));
+    let of_loops = [
+        ("--session", arguments.session.is_some()),
+        ("--agent", arguments.agent.is_some()),
+    ];
+    if let (Mode::Plan, Some((name, _))) = (arguments.mode, of_loops.iter().find(|one| one.1)) {
+        return Err(Failure::Usage(format!("`{name}` is for `--mode loop`")));
     }
     let host = real_host();
     let location = Workspace::locate(&*host, Path::new("-"), project)?;
