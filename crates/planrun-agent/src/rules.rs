@@ -6,6 +6,8 @@ use planrun_tools::host::{FileKind, Host};
 use planrun_tools::project::AgentType;
 use serde::Deserialize;
 
+/// The folder of both.
+pub const FOLDER: &str = ".agents";
 const RULES: &str = ".agents/rules";
 const SKILLS: &str = ".agents/skills";
 /// The rule for agents without a parent, and the one for those that have one. All others are for both.
@@ -32,6 +34,8 @@ pub struct Rules {
 pub struct Skill {
     pub name: String,
     pub description: String,
+    /// The path of its file in the project.
+    pub path: String,
     pub text: String,
 }
 
@@ -60,6 +64,14 @@ impl Rules {
             found.problems.extend(told);
         }
         found
+    }
+
+    /// All texts of rules and skills, with the paths of their files in the project.
+    pub fn texts(&mut self) -> impl Iterator<Item = (String, &mut String)> {
+        let rules = self.rules.iter_mut();
+        let rules = rules.map(|(name, text)| (format!("{RULES}/{name}"), text));
+        let skills = self.skills.iter_mut();
+        rules.chain(skills.map(|skill| (skill.path.clone(), &mut skill.text)))
     }
 
     fn read_rules(
@@ -105,7 +117,7 @@ impl Rules {
             let text = host.read_bounded(&path, MAX_FILE);
             let skill = text
                 .map_err(|error| error.to_string())
-                .and_then(|text| Skill::read(&text));
+                .and_then(|text| Skill::read(&text, format!("{SKILLS}/{name}")));
             match skill {
                 Ok(skill) if self.skills.iter().any(|known| known.name == skill.name) => {
                     let told = format!(
@@ -125,7 +137,7 @@ impl Rules {
 
 impl Skill {
     /// A skill with its front matter, which has a name and a description.
-    fn read(text: &str) -> Result<Self, String> {
+    fn read(text: &str, path: String) -> Result<Self, String> {
         let text = text.replace("\r\n", "\n");
         let front = text
             .strip_prefix("---\n")
@@ -139,6 +151,7 @@ impl Skill {
         Ok(Self {
             name: name.to_owned(),
             description: description.to_owned(),
+            path,
             text: body.trim().to_owned(),
         })
     }
@@ -228,6 +241,7 @@ mod tests {
         let skill = Skill {
             name: "pdf".to_owned(),
             description: "Reads PDFs".to_owned(),
+            path: ".agents/skills/good/SKILL.md".to_owned(),
             text: "Do it.".to_owned(),
         };
         assert_eq!(found.skills, [skill]);

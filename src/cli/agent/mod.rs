@@ -33,6 +33,7 @@ Examples:
   planrun agent --debug \"What is the oldest ticket?\"       with everything that the model says
   planrun agent --mode loop \"Tidy up @[notes]\"             the model calls tools until it is done
   planrun agent --mode loop --session ID \"And now?\"        the same conversation goes on
+  planrun agent --mode loop --agent reviewer \"Is it done?\" an agent of this type of planrun.yaml
 
 The model is the one of `models` in planrun.yaml, or of OPENAI_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY. It sees what
 tools there are and what they take; the plan that it writes is checked, reaches what `allow` of planrun.yaml says, and

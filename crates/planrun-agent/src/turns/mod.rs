@@ -21,8 +21,8 @@ use planrun_tools::project::{AgentType, AgentTypes};
 use tokio_util::sync::CancellationToken;
 
 use crate::profile::Profile;
-use crate::references::expanded;
-use crate::rules::Rules;
+use crate::references::{Inlining, expanded};
+use crate::rules::{self, Rules};
 use crate::session::{Answered, Session, SessionError, Sessions};
 use crate::toolbox::{Called, DISPATCH, Toolbox};
 use family::{FIRST, Family, Place};
@@ -163,7 +163,11 @@ impl Agent {
         let toolbox = Toolbox::new(&planrun, setup.asker.clone(), request)?;
         let project = &toolbox.files().root;
         let has_parent = place.len() > FIRST.len();
-        let rules = Rules::of(&**planrun.host(), project, &setup.agent_type, has_parent);
+        let mut rules = Rules::of(&**planrun.host(), project, &setup.agent_type, has_parent);
+        let mut inlining = Inlining::of(rules::FOLDER, toolbox.files());
+        for (path, text) in rules.texts() {
+            *text = inlining.inlined(&path, text);
+        }
         Ok(Self {
             setup: Setup { planrun, ..setup },
             toolbox,
@@ -228,7 +232,12 @@ impl Agent {
             return Ok(ended);
         }
         if let Some(request) = request {
-            let text = expanded(request, self.toolbox.files());
+            let before = session.messages.iter().filter_map(|message| match message {
+                Message::User { text } => Some(&**text),
+                Message::System { .. } | Message::Assistant { .. } | Message::Tool { .. } => None,
+            });
+            let before: Vec<&str> = before.collect();
+            let text = expanded(request, &before, self.toolbox.files());
             session.messages.push(Message::User { text });
             self.save(session)?;
         } else if let Some(Message::Assistant { text, calls, .. }) = session.messages.last()
