@@ -12,6 +12,7 @@ mod agent;
 mod agent_checks;
 mod agent_early;
 mod agent_loop;
+mod agent_types;
 mod allow;
 mod allow_tools;
 mod approval;

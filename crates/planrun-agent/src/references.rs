@@ -1,12 +1,16 @@
-//! References in a request: `@[path]`, `@[path:10]` and `@[path:10:20]` bring the text of files along.
+//! References in a request, in rules and in skills: `@[path]`, `@[path:10]` and `@[path:10:20]` bring the text of files along.
 
 use std::fmt::Write as _;
+use std::ops::Range;
+use std::path::PathBuf;
 
 use planrun_tools::host::FileKind;
 use planrun_tools::tools::FileWorld;
 
 /// So many references of a request are followed.
 const MAX_REFERENCES: usize = 32;
+/// So many texts of the project's own are brought along by each other.
+const MAX_DEPTH: usize = 8;
 /// Bytes of all that they bring along.
 const MAX_BYTES: usize = 512 * 1024;
 /// Entries of a folder that are told.
@@ -22,11 +26,12 @@ struct Reference<'a> {
     lines: Option<(usize, usize)>,
 }
 
-/// A request with what it refers to under it, as far as these files may be read. What cannot be read is told in its place.
+/// A request with what it refers to under it, as far as these files may be read. What cannot be read is told in its place, and
+/// so is what one of the requests `before` it in the conversation has brought along as it still is.
 #[must_use]
-pub fn expanded(request: &str, files: &FileWorld) -> String {
+pub fn expanded(request: &str, before: &[&str], files: &FileWorld) -> String {
     let mut found = Vec::new();
-    for reference in references(request) {
+    for (_, reference) in references(request) {
         if !found.contains(&reference) {
             found.push(reference);
         }
@@ -39,44 +44,160 @@ pub fn expanded(request: &str, files: &FileWorld) -> String {
         } else {
             Err(format!("at most {MAX_REFERENCES} references are followed"))
         };
-        match told {
+        let written = reference.written;
+        let told = match told {
             Ok(content) => {
-                let end = content.floor_char_boundary(left);
-                let shown = content.get(..end).unwrap_or_default();
-                left -= end;
-                let fence = fence(shown);
-                let cut = if end < content.len() { ", cut" } else { "" };
-                let _ = write!(
-                    text,
-                    "\n\n@[{}]{cut}:\n{fence}\n{}\n{fence}",
-                    reference.written,
-                    shown.trim_end_matches('\n')
-                );
+                let whole = block(written, &content, MAX_BYTES);
+                let same = before.iter().position(|text| text.contains(&whole));
+                if let Some(same) = same {
+                    let number = same + 1;
+                    format!("\n\n@[{written}]: content unchanged since request {number}")
+                } else {
+                    let told = block(written, &content, left);
+                    left = left.saturating_sub(content.len());
+                    told
+                }
             }
-            Err(why) => {
-                let _ = write!(
-                    text,
-                    "\n\n@[{}] could not be read: {why}",
-                    reference.written
-                );
-            }
-        }
+            Err(why) => format!("\n\n@[{written}] could not be read: {why}"),
+        };
+        text.push_str(&told);
     }
     text
 }
 
-/// The references of a text, in their order.
-fn references(text: &str) -> Vec<Reference<'_>> {
+/// What a reference brings along, at most so many bytes of it.
+fn block(written: &str, content: &str, most: usize) -> String {
+    let end = content.floor_char_boundary(most);
+    let shown = content.get(..end).unwrap_or_default();
+    let fence = fence(shown);
+    let cut = if end < content.len() { ", cut" } else { "" };
+    let shown = shown.trim_end_matches('\n');
+    format!("\n\n@[{written}]{cut}:\n{fence}\n{shown}\n{fence}")
+}
+
+/// Puts what texts of the project's own, such as rules, refer to in the places of the references. Texts of that folder are
+/// followed in turn; what other files refer to is not, because whoever wrote them may be a stranger.
+pub struct Inlining<'a> {
+    files: &'a FileWorld,
+    /// The folder of these texts, without links.
+    own: PathBuf,
+    /// References that may still be followed, and bytes that they may still bring along.
+    references: usize,
+    bytes: usize,
+}
+
+impl<'a> Inlining<'a> {
+    /// For texts below this folder of the project.
+    #[must_use]
+    pub fn of(folder: &str, files: &'a FileWorld) -> Self {
+        let root = files.host.canonical(&files.root);
+        Self {
+            files,
+            own: root.unwrap_or_else(|_| files.root.clone()).join(folder),
+            references: MAX_REFERENCES,
+            bytes: MAX_BYTES,
+        }
+    }
+
+    /// A text that stands in this file, with what it refers to in it.
+    pub fn inlined(&mut self, path: &str, text: &str) -> String {
+        self.nested(text, &mut vec![path.to_owned()])
+    }
+
+    fn nested(&mut self, text: &str, chain: &mut Vec<String>) -> String {
+        let mut told = String::new();
+        let mut end = 0;
+        for (range, reference) in references(text) {
+            told.push_str(text.get(end..range.start).unwrap_or_default());
+            end = range.end;
+            let content = self.one(&reference, chain);
+            told.push_str(&content.unwrap_or_else(|why| {
+                format!("@[{}] could not be read: {why}", reference.written)
+            }));
+        }
+        told.push_str(text.get(end..).unwrap_or_default());
+        told
+    }
+
+    fn one(
+        &mut self,
+        reference: &Reference<'_>,
+        chain: &mut Vec<String>,
+    ) -> Result<String, String> {
+        let path = self.own_path(reference.path);
+        let path = path.unwrap_or_else(|| reference.path.to_owned());
+        if let Some(begin) = chain.iter().position(|known| *known == path) {
+            let circle = chain.iter().skip(begin).chain([&path]);
+            let circle = circle.map(|path| &**path).collect::<Vec<_>>().join(" -> ");
+            return Ok(format!("Error: Circular reference detected: {circle}"));
+        }
+        if self.references == 0 || chain.len() > MAX_DEPTH {
+            return Err(format!(
+                "at most {MAX_REFERENCES} references are followed, {MAX_DEPTH} of them in each other"
+            ));
+        }
+        self.references -= 1;
+        let Some(text) = self.own_text(reference) else {
+            let content = content(reference, self.files)?;
+            let told = block(reference.written, &content, self.bytes);
+            self.bytes = self.bytes.saturating_sub(content.len());
+            return Ok(told);
+        };
+        let text = text?;
+        if text.len() > self.bytes {
+            return Err(format!("all together have more than {MAX_BYTES} bytes"));
+        }
+        self.bytes -= text.len();
+        chain.push(path);
+        let told = self.nested(text.trim_end_matches('\n'), chain);
+        chain.pop();
+        Ok(told)
+    }
+
+    /// The path of a file that is the project's own, from the root of the project.
+    fn own_path(&self, path: &str) -> Option<String> {
+        let root = self.files.host.canonical(&self.files.root).ok()?;
+        let place = self
+            .files
+            .host
+            .canonical(&self.files.root.join(path))
+            .ok()?;
+        let inner = place.strip_prefix(&root).ok()?;
+        place
+            .starts_with(&self.own)
+            .then(|| inner.display().to_string())
+    }
+
+    /// What a file of the project's own says at a reference; it needs no `allow`.
+    fn own_text(&self, reference: &Reference<'_>) -> Option<Result<String, String>> {
+        let place = self.files.root.join(self.own_path(reference.path)?);
+        let kind = self.files.host.kind(&place);
+        if !kind.is_ok_and(|kind| kind == FileKind::File) {
+            return None;
+        }
+        let text = self.files.host.read_bounded(&place, MAX_BYTES as u64);
+        let text = text.map_err(|error| error.to_string());
+        Some(text.and_then(|text| reference.lines_of(text)))
+    }
+}
+
+/// The references of a text with their places, in their order.
+fn references(text: &str) -> Vec<(Range<usize>, Reference<'_>)> {
     let mut found = Vec::new();
-    let mut rest = text;
-    while let Some((_, after)) = rest.split_once("@[") {
-        let Some((written, left)) = after.split_once(']') else {
+    let mut start = 0;
+    while let Some(rest) = text.get(start..) {
+        let Some((before, after)) = rest.split_once("@[") else {
             break;
         };
+        let Some((written, _)) = after.split_once(']') else {
+            break;
+        };
+        let begin = start + before.len();
+        let end = begin + "@[".len() + written.len() + "]".len();
         if !written.trim().is_empty() && !written.contains('\n') {
-            found.push(Reference::of(written));
+            found.push((begin..end, Reference::of(written)));
         }
-        rest = left;
+        start = end;
     }
     found
 }
@@ -105,6 +226,22 @@ impl<'a> Reference<'a> {
             lines: Some((first, last)),
         }
     }
+
+    /// The lines of a file that it stands for, or all.
+    fn lines_of(&self, text: String) -> Result<String, String> {
+        let Some((first, last)) = self.lines else {
+            return Ok(text);
+        };
+        let lines: Vec<&str> = text.lines().collect();
+        if first > last {
+            return Err(format!("line {first} comes after line {last}"));
+        }
+        let shown = lines.get(first - 1..last.min(lines.len()));
+        let shown = shown.filter(|lines| !lines.is_empty());
+        shown
+            .map(|lines| lines.join("\n"))
+            .ok_or_else(|| format!("it has {} lines", lines.len()))
+    }
 }
 
 fn content(reference: &Reference<'_>, files: &FileWorld) -> Result<String, String> {
@@ -119,18 +256,7 @@ fn content(reference: &Reference<'_>, files: &FileWorld) -> Result<String, Strin
         return folder(&place, files);
     }
     let text = files.read(reference.path).map_err(|error| error.message)?;
-    let Some((first, last)) = reference.lines else {
-        return Ok(text);
-    };
-    let lines: Vec<&str> = text.lines().collect();
-    if first > last {
-        return Err(format!("line {first} comes after line {last}"));
-    }
-    let shown = lines.get(first - 1..last.min(lines.len()));
-    let shown = shown.filter(|lines| !lines.is_empty());
-    shown
-        .map(|lines| lines.join("\n"))
-        .ok_or_else(|| format!("it has {} lines", lines.len()))
+    reference.lines_of(text)
 }
 
 /// What is in a folder.
@@ -205,7 +331,7 @@ mod tests {
         ] {
             let request = format!("look at @[{written}] twice: @[{written}]");
             let expected = format!("{request}\n\n@[{written}]:\n{content}");
-            assert_eq!(expanded(&request, &files), expected);
+            assert_eq!(expanded(&request, &[], &files), expected);
         }
     }
 
@@ -220,7 +346,7 @@ mod tests {
             ("src/a.rs:9", "it has 3 lines"),
             ("src/a.rs:3:2", "line 3 comes after line 2"),
         ] {
-            let told = expanded(&format!("@[{written}]"), &files);
+            let told = expanded(&format!("@[{written}]"), &[], &files);
             assert!(
                 told.contains(&format!("@[{written}] could not be read: ")),
                 "{told}"
@@ -228,7 +354,65 @@ mod tests {
             assert!(told.contains(why) && !told.contains("hunter2"), "{told}");
         }
         for text in ["a@b.c", "@[", "@[ ]", "@[x\ny]", "@[]"] {
-            assert_eq!(expanded(text, &files), text);
+            assert_eq!(expanded(text, &[], &files), text);
         }
+    }
+
+    #[test]
+    fn s4_25_what_was_brought_along_before_is_not_brought_again_unless_it_has_changed() {
+        let files = files();
+        let first = expanded("look at @[src/a.rs:1]", &[], &files);
+        let again = expanded("and @[src/a.rs:1]?", &["hm", &first], &files);
+        let told = "and @[src/a.rs:1]?\n\n@[src/a.rs:1]: content unchanged since request 2";
+        assert_eq!(again, told);
+        let other = expanded("and @[src/a.rs]?", &[&first], &files);
+        assert!(other.ends_with("one\ntwo\nthree\n```"), "{other}");
+        files
+            .host
+            .write_file(Path::new("/p/src/a.rs"), b"new\n")
+            .unwrap();
+        let changed = expanded("and @[src/a.rs:1]?", &[&first], &files);
+        assert!(
+            changed.ends_with("@[src/a.rs:1]:\n```\nnew\n```"),
+            "{changed}"
+        );
+    }
+
+    #[test]
+    fn s4_25_texts_of_the_project_bring_each_other_along_in_place_and_circles_end() {
+        let files = files();
+        for (name, text) in [
+            ("a.md", "a, @[.agents/b.md] and @[src/c.md]!\n"),
+            ("b.md", "b, @[.agents/../.agents/a.md]"),
+            ("many.md", &"@[.agents/leaf.md]".repeat(MAX_REFERENCES + 1)),
+            ("leaf.md", "."),
+        ] {
+            let path = Path::new("/p/.agents").join(name);
+            files.host.make_folder(Path::new("/p/.agents")).unwrap();
+            files.host.write_file(&path, text.as_bytes()).unwrap();
+        }
+        let stranger = "c, @[.agents/a.md]";
+        files
+            .host
+            .write_file(Path::new("/p/src/c.md"), stranger.as_bytes())
+            .unwrap();
+        let inlined = |name: &str| {
+            let path = format!(".agents/{name}");
+            let text = files
+                .host
+                .read_file(Path::new(&format!("/p/{path}")))
+                .unwrap();
+            Inlining::of(".agents", &files).inlined(&path, &text)
+        };
+        let circle =
+            "Error: Circular reference detected: .agents/a.md -> .agents/b.md -> .agents/a.md";
+        let expected =
+            format!("a, b, {circle} and \n\n@[src/c.md]:\n```\nc, @[.agents/a.md]\n```!\n");
+        assert_eq!(inlined("a.md"), expected);
+        let many = inlined("many.md");
+        assert_eq!(many.matches('.').count() - 2, MAX_REFERENCES, "{many}");
+        assert!(many.contains("references are followed"), "{many}");
+        let denied = Inlining::of(".agents", &files).inlined(".agents/x.md", "@[secret]");
+        assert!(denied.contains("is not allowed"), "{denied}");
     }
 }

@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use planrun_tools::host::{FileKind, Host};
+use planrun_tools::project::AgentType;
 use serde::Deserialize;
 
+/// The folder of both.
+pub const FOLDER: &str = ".agents";
 const RULES: &str = ".agents/rules";
 const SKILLS: &str = ".agents/skills";
 /// The rule for agents without a parent, and the one for those that have one. All others are for both.
@@ -31,6 +34,8 @@ pub struct Rules {
 pub struct Skill {
     pub name: String,
     pub description: String,
+    /// The path of its file in the project.
+    pub path: String,
     pub text: String,
 }
 
@@ -43,30 +48,68 @@ struct Front {
 }
 
 impl Rules {
-    /// Those of the project in this folder. They are the project's own, like `planrun.yaml`; a link that leads out of their
-    /// folder is not followed.
+    /// Those of the project in this folder for an agent of this type. They are the project's own, like `planrun.yaml`; a link
+    /// that leads out of their folder is not followed.
     #[must_use]
-    pub fn of(host: &dyn Host, project: &Path, is_sub_agent: bool) -> Self {
+    pub fn of(host: &dyn Host, project: &Path, of: &AgentType, is_sub_agent: bool) -> Self {
         let mut found = Self::default();
+        found.read_rules(host, project, of.rules.as_deref(), is_sub_agent);
+        found.read_skills(host, project);
+        if let Some(wanted) = &of.skills {
+            let is_wanted = |skill: &Skill| wanted.contains(&skill.name);
+            found.skills.retain(is_wanted);
+            let known = |name: &&String| found.skills.iter().any(|skill| skill.name == **name);
+            let missing = wanted.iter().filter(|name| !known(name));
+            let told = missing.map(|name| format!("there is no skill `{name}`"));
+            found.problems.extend(told);
+        }
+        found
+    }
+
+    /// All texts of rules and skills, with the paths of their files in the project.
+    pub fn texts(&mut self) -> impl Iterator<Item = (String, &mut String)> {
+        let rules = self.rules.iter_mut();
+        let rules = rules.map(|(name, text)| (format!("{RULES}/{name}"), text));
+        let skills = self.skills.iter_mut();
+        rules.chain(skills.map(|skill| (skill.path.clone(), &mut skill.text)))
+    }
+
+    fn read_rules(
+        &mut self,
+        host: &dyn Host,
+        project: &Path,
+        wanted: Option<&[String]>,
+        is_sub_agent: bool,
+    ) {
         let mut left = MAX_RULES;
         let skipped = if is_sub_agent { FOR_MAIN } else { FOR_SUB };
-        for (name, path) in files(host, project, RULES) {
-            if Path::new(&name).extension().is_none_or(|end| end != "md") || name == skipped {
+        let is_wanted = |name: &String| wanted.map_or(name != skipped, |all| all.contains(name));
+        let files = files(host, project, RULES);
+        let missing = wanted.into_iter().flatten();
+        let missing = missing.filter(|name| files.iter().all(|(known, _)| known != *name));
+        let told = missing.map(|name| format!("there is no rule `{name}`"));
+        self.problems.extend(told);
+        for (name, path) in files {
+            let is_text = Path::new(&name).extension().is_some_and(|end| end == "md");
+            if !is_text || !is_wanted(&name) {
                 continue;
             }
             match host.read_bounded(&path, MAX_FILE) {
                 Ok(text) if text.len() <= left => {
                     left -= text.len();
-                    found.rules.push((name, text));
+                    self.rules.push((name, text));
                 }
-                Ok(_) => found.problems.push(format!(
+                Ok(_) => self.problems.push(format!(
                     "the rule {name} is left out: all together have more than {MAX_RULES} bytes"
                 )),
-                Err(error) => found
+                Err(error) => self
                     .problems
                     .push(format!("the rule {name} is left out: {error}")),
             }
         }
+    }
+
+    fn read_skills(&mut self, host: &dyn Host, project: &Path) {
         for (name, path) in files(host, project, SKILLS) {
             if !name.ends_with("/SKILL.md") || name.matches('/').count() != 1 {
                 continue;
@@ -74,28 +117,27 @@ impl Rules {
             let text = host.read_bounded(&path, MAX_FILE);
             let skill = text
                 .map_err(|error| error.to_string())
-                .and_then(|text| Skill::read(&text));
+                .and_then(|text| Skill::read(&text, format!("{SKILLS}/{name}")));
             match skill {
-                Ok(skill) if found.skills.iter().any(|known| known.name == skill.name) => {
+                Ok(skill) if self.skills.iter().any(|known| known.name == skill.name) => {
                     let told = format!(
                         "the skill {name} is left out: there is another `{}`",
                         skill.name
                     );
-                    found.problems.push(told);
+                    self.problems.push(told);
                 }
-                Ok(skill) => found.skills.push(skill),
-                Err(why) => found
+                Ok(skill) => self.skills.push(skill),
+                Err(why) => self
                     .problems
                     .push(format!("the skill {name} is left out: {why}")),
             }
         }
-        found
     }
 }
 
 impl Skill {
     /// A skill with its front matter, which has a name and a description.
-    fn read(text: &str) -> Result<Self, String> {
+    fn read(text: &str, path: String) -> Result<Self, String> {
         let text = text.replace("\r\n", "\n");
         let front = text
             .strip_prefix("---\n")
@@ -109,6 +151,7 @@ impl Skill {
         Ok(Self {
             name: name.to_owned(),
             description: description.to_owned(),
+            path,
             text: body.trim().to_owned(),
         })
     }
@@ -168,11 +211,11 @@ mod tests {
         .fold(MemoryHost::default(), |host, name| {
             host.with_file(format!("/p/.agents/rules/{name}"), name)
         });
-        let of = |is_sub| Rules::of(&host, Path::new("/p"), is_sub);
+        let of = |is_sub| Rules::of(&host, Path::new("/p"), &AgentType::default(), is_sub);
         assert_eq!(names(&of(false)), ["a.md", "b/c.md", "default.md"]);
         assert_eq!(names(&of(true)), ["a.md", "b/c.md", "default-subagent.md"]);
         assert_eq!(
-            Rules::of(&host, Path::new("/none"), false),
+            Rules::of(&host, Path::new("/none"), &AgentType::default(), false),
             Rules::default()
         );
     }
@@ -194,10 +237,11 @@ mod tests {
                 "---\nname: pdf\ndescription: y\n---\n",
             )
             .with_file("/p/.agents/skills/good/notes.md", "no skill");
-        let found = Rules::of(&host, Path::new("/p"), false);
+        let found = Rules::of(&host, Path::new("/p"), &AgentType::default(), false);
         let skill = Skill {
             name: "pdf".to_owned(),
             description: "Reads PDFs".to_owned(),
+            path: ".agents/skills/good/SKILL.md".to_owned(),
             text: "Do it.".to_owned(),
         };
         assert_eq!(found.skills, [skill]);
@@ -212,7 +256,12 @@ mod tests {
         std::fs::write(place.path().join("secret"), "hunter2").unwrap();
         std::os::unix::fs::symlink("../../secret", rules.join("a.md")).unwrap();
         std::fs::write(rules.join("b.md"), "fine").unwrap();
-        let found = Rules::of(&planrun_tools::host::RealHost, place.path(), false);
+        let found = Rules::of(
+            &planrun_tools::host::RealHost,
+            place.path(),
+            &AgentType::default(),
+            false,
+        );
         assert_eq!(names(&found), ["b.md"]);
     }
 }

@@ -23,6 +23,9 @@ const MAX_ID: usize = 64;
 pub struct Session {
     version: u32,
     pub id: String,
+    /// The type of the agent whose conversation it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_type: Option<String>,
     pub messages: Vec<Message>,
     /// The runs that the calls of the last turn are, by the ids of the calls.
     #[serde(default)]

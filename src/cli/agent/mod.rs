@@ -35,6 +35,7 @@ Examples:
   planrun agent --debug \"What is the oldest ticket?\"       with everything that the model says
   planrun agent --mode loop \"Tidy up @[notes]\"             the model calls tools until it is done
   planrun agent --mode loop --session ID \"And now?\"        the same conversation goes on
+  planrun agent --mode loop --agent reviewer \"Is it done?\" an agent of this type of planrun.yaml
 
 The model is the one of `models` in planrun.yaml, or of OPENAI_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY. It sees what
 tools there are and what they take; the plan that it writes is checked, reaches what `allow` of planrun.yaml says, and
@@ -62,6 +63,9 @@ pub struct Arguments {
     /// A conversation of a loop that goes on, or the name of a new one.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
+    /// The type of the agent of a loop: one of `agents` in planrun.yaml.
+    #[arg(long, value_name = "TYPE")]
+    agent: Option<String>,
     /// A model of planrun.yaml, or of the server.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
@@ -139,9 +143,12 @@ pub fn run(
     project: Option<&Path>,
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
-    if arguments.mode == Mode::Plan && arguments.session.is_some() {
-        let message = "`--session` is for `--mode loop`".to_owned();
-        return Err(Failure::Usage(message));
+    let of_loops = [
+        ("--session", arguments.session.is_some()),
+        ("--agent", arguments.agent.is_some()),
+    ];
+    if let (Mode::Plan, Some((name, _))) = (arguments.mode, of_loops.iter().find(|one| one.1)) {
+        return Err(Failure::Usage(format!("`{name}` is for `--mode loop`")));
     }
     let host = real_host();
     let location = Workspace::locate(&*host, Path::new("-"), project)?;

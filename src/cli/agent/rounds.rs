@@ -6,10 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use owo_colors::OwoColorize as _;
 use planrun_agent::blocks::{Block, Blocks};
 use planrun_agent::session::{Session, SessionError, Sessions};
-use planrun_agent::turns::{Agent, DEFAULT_ROUNDS, Ended, Event, Options, Outcome, Setup};
-use planrun_lang::diag::render::visible_text;
+use planrun_agent::turns::{
+    Agent, DEFAULT_ROUNDS, Ended, Event, Member, Options, Outcome, Setup, agent_types,
+};
+use planrun_lang::diag::closest;
+use planrun_lang::diag::render::{human, visible_text};
 use planrun_models::model::StopReason;
-use planrun_runs::runs::{Planrun, new_run_id};
+use planrun_runs::runs::{Error, Planrun, new_run_id};
+use planrun_tools::project::{AgentType, AgentTypes};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -40,12 +44,23 @@ pub(super) fn run(
         let message = format!("there is no session `{id}` yet; say what is wanted");
         return Err(Failure::Usage(message));
     }
+    let types = match agent_types(&planrun) {
+        Err(Error::Findings(found)) => {
+            terminal.say_plainly(&human(&found, terminal.look));
+            return Ok(Exit::Findings);
+        }
+        types => types?,
+    };
+    let wanted = arguments.agent.as_ref().or(session.agent_type.as_ref());
+    let agent_type = agent_type(&types, wanted.map(String::as_str))?;
+    session.agent_type = Some(agent_type.name.to_string());
+    let model = arguments.model.as_ref().or(agent_type.model.as_ref());
     let cancel = CancellationToken::new();
     let screen = Arc::new(Screen::new(arguments, terminal));
     let watching = screen.clone();
     let is_present = terminal.is_watched() && io::stdin().is_terminal();
     let setup = Setup {
-        model: Arc::new(super::model(&planrun, arguments.model.as_deref())?),
+        model: Arc::new(super::model(&planrun, model.map(String::as_str))?),
         asker: is_present.then(|| ask::at_terminal(terminal)),
         sessions: Some(sessions),
         watch: Arc::new(move |event| watching.saw(event)),
@@ -56,6 +71,8 @@ pub(super) fn run(
             ..Options::default()
         },
         planrun,
+        types,
+        agent_type,
     };
     let agent = Agent::new(setup, request.as_deref().unwrap_or_default())?;
     for problem in agent.problems() {
@@ -66,6 +83,19 @@ pub(super) fn run(
     let outcome = outcome.map_err(|error| unusable(&error))?;
     screen.end();
     tell(&outcome, &session, (arguments.format, &screen), terminal)
+}
+
+/// The type of the first agent: that of this name, else the project's default.
+fn agent_type(types: &AgentTypes, name: Option<&str>) -> Result<AgentType, Failure> {
+    let name = name.unwrap_or(&types.default);
+    types.find(name).cloned().ok_or_else(|| {
+        let near = closest(name, types.names());
+        let near = near.map_or(String::new(), |near| format!("; was `{near}` meant?"));
+        let names = types.names().collect::<Vec<_>>().join(", ");
+        Failure::Usage(format!(
+            "there is no agent type `{name}`, but {names}{near}"
+        ))
+    })
 }
 
 fn refuse_what_is_for_plans(arguments: &Arguments) -> Result<(), Failure> {
@@ -175,12 +205,21 @@ fn tell(
         }
         RunFormat::Json | RunFormat::Ndjson => {
             let usage = outcome.usage;
+            let agents = outcome.agents.iter().map(|one| {
+                json!({
+                    "id": one.id,
+                    "name": one.name,
+                    "type": one.agent_type,
+                    "status": one.status.name(),
+                })
+            });
             let document = json!({
                 "session": session.id,
                 "ended": told.word,
                 "text": told.text,
                 "why": told.why,
                 "rounds": outcome.rounds,
+                "agents": agents.collect::<Vec<_>>(),
                 "usage": { "input": usage.input, "output": usage.output, "cached": usage.cached },
             });
             terminal.print_json(&format!("{document}\n"))?;
@@ -235,14 +274,11 @@ impl Screen {
             } => painted
                 .blocks
                 .called(&call.name, &call.arguments, text, is_error),
-            Event::Delegated(name) => {
-                self.terminal
-                    .say(&visible_text(&format!("sub-agent '{name}' begins")));
-            }
-            Event::Reported { name, is_error } => {
-                let what = if is_error { "failed" } else { "reports" };
-                self.terminal
-                    .say(&visible_text(&format!("sub-agent '{name}' {what}")));
+            Event::SubAgent(member) => {
+                let Member { id, name, .. } = member;
+                let (kind, status) = (&member.agent_type, member.status.name());
+                let told = format!("sub-agent {id} '{name}' ({kind}) is {status}");
+                self.terminal.say(&visible_text(&told));
             }
         }
         painted.paint(self.terminal);

@@ -14,6 +14,7 @@ use planrun_lang::sema::declared_tools;
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{ErrorClass, Signature};
 use planrun_tools::host::FileKind;
+use planrun_tools::project::AGENT_FILES;
 use planrun_tools::tools::{
     BoxFuture, Conversation, Described, FileWorld, Request, Tool, Transport, described,
 };
@@ -21,7 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
 /// Their namespace.
-pub const NAMESPACE: &str = "files";
+pub const NAMESPACE: &str = AGENT_FILES;
 /// Files and folders that one call looks at.
 const MAX_LOOKED_AT: usize = 50_000;
 

@@ -1,28 +1,32 @@
 //! The loop: a model calls tools, round by round, until it has said what it has to say.
 
 mod delegate;
+mod family;
 mod prompt;
 mod round;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::permission::Grant;
 use planrun_lang::protocol::RunState;
 use planrun_models::model::{
     Message, Model, ModelError, Part, Request, StopReason, ToolCall, Turn, Usage, next,
 };
 use planrun_runs::driver::Asker;
 use planrun_runs::runs::{Error, Planrun};
+use planrun_tools::project::{AgentType, AgentTypes};
 use tokio_util::sync::CancellationToken;
 
 use crate::profile::Profile;
-use crate::references::expanded;
-use crate::rules::Rules;
+use crate::references::{Inlining, expanded};
+use crate::rules::{self, Rules};
 use crate::session::{Answered, Session, SessionError, Sessions};
 use crate::toolbox::{Called, DISPATCH, Toolbox};
+use family::{FIRST, Family, Place};
+pub use family::{Member, Status, agent_types};
 
 /// How often a model is asked where nobody says otherwise.
 pub const DEFAULT_ROUNDS: usize = 30;
@@ -45,10 +49,8 @@ pub enum Event<'a> {
         text: &'a str,
         is_error: bool,
     },
-    /// A sub-agent of this name begins.
-    Delegated(&'a str),
-    /// It has ended.
-    Reported { name: &'a str, is_error: bool },
+    /// A sub-agent begins, or has ended.
+    SubAgent(&'a Member),
 }
 
 /// How a loop is to go on.
@@ -65,6 +67,9 @@ pub struct Options {
 #[derive(Clone)]
 pub struct Setup {
     pub planrun: Planrun,
+    /// The types of agents that there are, and that of this one.
+    pub types: Arc<AgentTypes>,
+    pub agent_type: AgentType,
     pub model: Arc<dyn Model>,
     /// Who is asked before something is changed; where nobody is, the loop ends there and can be gone on with.
     pub asker: Option<Arc<dyn Asker>>,
@@ -108,6 +113,8 @@ pub struct Outcome {
     pub rounds: usize,
     /// What all of them have used, those of sub-agents included.
     pub usage: Usage,
+    /// All agents that have worked on it, the first one and those below it.
+    pub agents: Vec<Member>,
 }
 
 /// A model with its tools.
@@ -115,10 +122,9 @@ pub struct Agent {
     setup: Setup,
     toolbox: Toolbox,
     rules: Rules,
-    /// How many agents are above it.
-    depth: usize,
-    /// How many sub-agents there were below the first agent.
-    family: Arc<AtomicUsize>,
+    /// Where it stands among the others.
+    place: Place,
+    family: Arc<Family>,
     usage: Mutex<Usage>,
 }
 
@@ -138,22 +144,35 @@ impl Agent {
     /// # Errors
     /// Where the project cannot be used.
     pub fn new(setup: Setup, request: &str) -> Result<Self, Error> {
-        Self::at_depth(setup, request, (0, Arc::default()))
+        let first = (delegate::name_of(request), setup.agent_type.name.clone());
+        let family = Family::of(setup.types.clone(), first);
+        Self::at(setup, request, (FIRST.to_vec(), Arc::new(family)))
     }
 
-    fn at_depth(
+    fn at(
         setup: Setup,
         request: &str,
-        (depth, family): (usize, Arc<AtomicUsize>),
+        (place, family): (Place, Arc<Family>),
     ) -> Result<Self, Error> {
-        let toolbox = Toolbox::new(&setup.planrun, setup.asker.clone(), request)?;
-        let project = &setup.planrun.location().folder;
-        let rules = Rules::of(&**setup.planrun.host(), project, depth > 0);
+        let mut planrun = setup.planrun.clone();
+        if let Some(tools) = &setup.agent_type.tools {
+            let grant = allowed(&planrun)?;
+            let tools = Some(tools.clone());
+            planrun = planrun.confined([Grant { tools, ..grant }]);
+        }
+        let toolbox = Toolbox::new(&planrun, setup.asker.clone(), request)?;
+        let project = &toolbox.files().root;
+        let has_parent = place.len() > FIRST.len();
+        let mut rules = Rules::of(&**planrun.host(), project, &setup.agent_type, has_parent);
+        let mut inlining = Inlining::of(rules::FOLDER, toolbox.files());
+        for (path, text) in rules.texts() {
+            *text = inlining.inlined(&path, text);
+        }
         Ok(Self {
-            setup,
+            setup: Setup { planrun, ..setup },
             toolbox,
             rules,
-            depth,
+            place,
             family,
             usage: Mutex::default(),
         })
@@ -176,14 +195,31 @@ impl Agent {
     ) -> Result<Outcome, SessionError> {
         let before = session.messages.len();
         let mut rounds = 0;
+        self.becomes(true, false);
         let ended = self.go_on(session, request, &mut rounds).await;
         self.toolbox.close().await;
+        let is_done = matches!(ended, Ok(Ended::Done { .. } | Ended::Finished(_)));
+        self.becomes(false, is_done && self.has_parent());
         Ok(Outcome {
             ended: ended?,
             messages: session.messages.get(before..).unwrap_or_default().to_vec(),
             rounds,
             usage: *self.usage(),
+            agents: self.family.members(),
         })
+    }
+
+    fn has_parent(&self) -> bool {
+        self.place.len() > FIRST.len()
+    }
+
+    /// Notes what it does now, and tells whoever looks on of a sub-agent.
+    fn becomes(&self, is_running: bool, is_finished: bool) {
+        let status = Status::of(is_running, is_finished, self.has_parent());
+        let member = self.family.set(&self.place, status);
+        if let Some(member) = member.filter(|_| self.has_parent()) {
+            (self.setup.watch)(Event::SubAgent(&member));
+        }
     }
 
     async fn go_on(
@@ -196,7 +232,12 @@ impl Agent {
             return Ok(ended);
         }
         if let Some(request) = request {
-            let text = expanded(request, self.toolbox.files());
+            let before = session.messages.iter().filter_map(|message| match message {
+                Message::User { text } => Some(&**text),
+                Message::System { .. } | Message::Assistant { .. } | Message::Tool { .. } => None,
+            });
+            let before: Vec<&str> = before.collect();
+            let text = expanded(request, &before, self.toolbox.files());
             session.messages.push(Message::User { text });
             self.save(session)?;
         } else if let Some(Message::Assistant { text, calls, .. }) = session.messages.last()
@@ -340,6 +381,12 @@ impl Agent {
     fn usage(&self) -> MutexGuard<'_, Usage> {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a project allows: a list that narrows nothing where it stands beside others.
+fn allowed(planrun: &Planrun) -> Result<Grant, Error> {
+    let workspace = planrun.workspace()?;
+    Ok(workspace.project.settings.allow.unwrap_or_default())
 }
 
 /// The answer to a call in which sub-agents were at work.

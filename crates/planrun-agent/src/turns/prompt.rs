@@ -15,7 +15,7 @@ const SUB_AGENT: &str = "You are a sub-agent: nobody answers you. Do the task yo
 pub(super) fn system(agent: &Agent) -> String {
     let mut text = agent.setup.options.profile.told();
     let _ = write!(text, "\n\n{HOW}");
-    if agent.depth > 0 {
+    if agent.has_parent() {
         let _ = write!(text, "\n\n{SUB_AGENT}");
     }
     for (name, rule) in &agent.rules.rules {

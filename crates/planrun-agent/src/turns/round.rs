@@ -11,7 +11,7 @@ use planrun_tools::tools::BoxFuture;
 use serde_json::{Map, Value as Json, json};
 use tokio::sync::Semaphore;
 
-use super::{Agent, Ended, Event, delegate};
+use super::{Agent, Ended, Event};
 use crate::session::{Answered, Session, SessionError};
 use crate::toolbox::{Called, DISPATCH, OWN_TOOLS, SKILL, TASK_FINISH};
 
@@ -41,10 +41,10 @@ impl Agent {
     /// The tools as the model is told them in this round.
     pub(super) fn offered(&self) -> Vec<OfferedTool> {
         let own = [
-            self.can_delegate().then(delegate::definition),
+            self.can_delegate().then(|| self.dispatch()),
             (!self.rules.skills.is_empty())
                 .then(|| define(SKILL, "Gives a skill: how something is done.", "name")),
-            (self.depth > 0).then(|| {
+            self.has_parent().then(|| {
                 let said = "Ends your task. Your report goes to whoever gave it to you.";
                 define(TASK_FINISH, said, "context_summary")
             }),
@@ -193,7 +193,7 @@ impl Agent {
             Err(fault) => return failed(format!("Nothing was called: {fault}")),
         };
         match &*wanted.call.name {
-            TASK_FINISH if self.depth == 0 => failed(format!(
+            TASK_FINISH if !self.has_parent() => failed(format!(
                 "Tool '{TASK_FINISH}' is only available for Sub-Agents."
             )),
             TASK_FINISH => match text(&arguments, "context_summary") {

@@ -338,6 +338,10 @@ impl Workspace {
     #[must_use]
     pub fn findings(&self) -> Vec<FileReport> {
         let mut findings = self.findings.clone();
+        let unknown = self.project.settings.agents.unknown_tools(&self.tools);
+        if let (Some(source), false) = (&self.project.file, unknown.is_empty()) {
+            findings.push(FileReport::new(source.clone(), unknown));
+        }
         for file in &mut findings {
             self.severities.apply(&mut file.diagnostics);
         }

@@ -1,5 +1,6 @@
 //! `planrun.yaml`: where tools come from, what plans may reach, and the defaults.
 
+mod agent_types;
 mod apis;
 mod app_paths;
 mod locate;
@@ -28,6 +29,7 @@ use crate::tools::openapi::{CalledAt, Operation};
 use crate::tools::process::Program;
 use crate::tools::{Catalog, DeniedServer, ProjectLimit, Server, ServerError, ServerPool};
 
+pub use agent_types::{AGENT_FILES, AgentType, AgentTypes};
 pub use apis::ApiSettings;
 pub use app_paths::load_app_paths;
 pub use locate::Location;
@@ -45,6 +47,8 @@ const MAX_LOCK_BYTES: u64 = 64 * 1024 * 1024;
 pub struct Project {
     /// The folder at which relative paths begin.
     pub root: PathBuf,
+    /// `planrun.yaml` as it was read, where there is one.
+    pub file: Option<Arc<SourceFile>>,
     pub settings: Settings,
     pub apps: Vec<App>,
     /// The servers whose tools plans call, by name.
@@ -93,18 +97,20 @@ impl Project {
             location.folder.clone()
         };
         let mut read = settings::Read::default();
+        let mut own_file = None;
         if let Some(file) = &location.file {
             let text = host
                 .read_file(file)
                 .map_err(|problem| unreadable(file, &problem))?;
-            let source = SourceFile::new(shown(file), text);
+            let source = Arc::new(SourceFile::new(shown(file), text));
+            own_file = Some(source.clone());
             let mut found = Vec::new();
             read = settings::read(&source, (host, &root), &mut found)
                 .map_err(|fault| fault.within(&source))?;
             if !found.is_empty() {
                 found.sort_by_key(|finding: &Diagnostic| finding.span);
                 findings.push(Findings {
-                    source: Arc::new(source),
+                    source,
                     diagnostics: found,
                 });
             }
@@ -123,6 +129,7 @@ impl Project {
             Self {
                 lock: Arc::new(read_lock(host, &location.folder.join(Lock::FILE))?),
                 root,
+                file: own_file,
                 settings: read.settings,
                 apps: loaded.apps,
                 apis: read.listed.apis,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use planrun_lang::diag::codes::contracts::{CONFIG_KEY, NOT_YET};
 use planrun_lang::diag::render::Language;
@@ -12,6 +13,7 @@ use planrun_lang::syntax::settings::{ALLOW, POLICY, RETRY, Settings as Table, Ta
 use serde_json::{Map, Value as Json};
 
 use super::Fault;
+use super::agent_types::{AgentTypes, agent_types};
 use super::models::{ModelList, models};
 use super::servers::{Listed, ServerReader};
 use crate::host::Host;
@@ -20,9 +22,23 @@ use crate::tools::app::variables;
 use planrun_lang::yaml::{self, Content, Node};
 
 /// The keys of the file.
-const KEYS: [&str; 14] = [
-    "apps", "tools", "mcp", "env", "allow", "policy", "retry", "confirm", "check", "language",
-    "limits", "models", "journal", "engine",
+const KEYS: [&str; 16] = [
+    "apps",
+    "tools",
+    "mcp",
+    "env",
+    "allow",
+    "policy",
+    "retry",
+    "confirm",
+    "check",
+    "language",
+    "limits",
+    "models",
+    "agents",
+    "tool_sets",
+    "journal",
+    "engine",
 ];
 /// Keys whose meaning is fixed, and which nothing reads yet.
 const LATER: [&str; 2] = ["journal", "engine"];
@@ -45,6 +61,8 @@ pub struct Settings {
     pub check: CheckSettings,
     /// The models that are asked, as far as the file names them.
     pub models: ModelList,
+    /// The types of agents that work in loops.
+    pub agents: Arc<AgentTypes>,
     /// In which people are told what runs came to, and asked.
     pub language: Option<Language>,
 }
@@ -114,6 +132,8 @@ pub(super) fn read(
         variables: &variables,
     };
     let models = part("models").map(|node| models(node, (&variables, &filled), found));
+    let models = models.unwrap_or_default();
+    let agents = agent_types((part("agents"), part("tool_sets")), &models, found);
     let listed = part("tools").map(|node| reader.listed(node, &filled, found));
     Ok(Read {
         settings: Settings {
@@ -123,7 +143,8 @@ pub(super) fn read(
             retry: retry.unwrap_or_default(),
             confirm: confirm.collect(),
             check: check.unwrap_or_default(),
-            models: models.unwrap_or_default(),
+            models,
+            agents: Arc::new(agents),
             language,
         },
         apps,

@@ -24,7 +24,7 @@ use planrun_models::model::{ErrorKind, Message, StopReason};
 use planrun_runs::driver::Asker;
 use planrun_runs::runs::{Addressee, Planrun};
 use planrun_tools::host::{Host, MemoryHost, RealHost, VirtualHost};
-use planrun_tools::project::{Location, Project};
+use planrun_tools::project::{AgentTypes, Location, Project};
 use planrun_tools::tools::{
     BoxFuture, Conversation, Described, Request, Tool, Transport, described,
 };
@@ -164,6 +164,8 @@ impl Bench {
             asked: Arc::default(),
             setup: Setup {
                 planrun,
+                types: Arc::default(),
+                agent_type: AgentTypes::default().types.remove(0),
                 model,
                 asker: None,
                 sessions: None,

@@ -181,3 +181,34 @@ async fn reads_of_a_round_are_made_at_the_same_time() {
     let outcome = bench.run("Meet").await;
     assert_eq!(results(&outcome), [("a", false), ("b", false)]);
 }
+
+#[tokio::test]
+async fn s4_25_rules_bring_files_along_and_a_session_nothing_twice() {
+    let bench = Bench::new("- { text: one }\n- { text: two }").await;
+    let rules = bench.place.path().join(".agents/rules");
+    std::fs::create_dir_all(&rules).unwrap();
+    std::fs::write(rules.join("a.md"), "As in @[.agents/rules/b.md].").unwrap();
+    std::fs::write(
+        rules.join("b.md"),
+        "@[notes/deep/b.txt]@[.agents/rules/a.md]",
+    )
+    .unwrap();
+    let mut session = Session::new("s");
+    bench.go_on(&mut session, Some("See @[notes/a.md:1]")).await;
+    bench
+        .go_on(&mut session, Some("Again: @[notes/a.md:1]"))
+        .await;
+    let sent = bench.sent();
+    let system = sent[1]["messages"][0]["content"].as_str().unwrap();
+    let circle = "Error: Circular reference detected: .agents/rules/a.md -> .agents/rules/b.md -> \
+                  .agents/rules/a.md";
+    let told = format!("As in \n\n@[notes/deep/b.txt]:\n```\ntwo\n```{circle}.");
+    assert!(system.contains(&told), "{system}");
+    let texts = session.messages.iter().filter_map(|message| match message {
+        Message::User { text } => Some(&**text),
+        _ => None,
+    });
+    let again = "Again: @[notes/a.md:1]\n\n@[notes/a.md:1]: content unchanged since request 1";
+    let first = "See @[notes/a.md:1]\n\n@[notes/a.md:1]:\n```\none\n```";
+    assert_eq!(texts.collect::<Vec<_>>(), [first, again]);
+}

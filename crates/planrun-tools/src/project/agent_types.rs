@@ -1,0 +1,298 @@
+//! `agents` and `tool_sets` of planrun.yaml: the types of agents, and what each of them may do.
+
+use std::sync::Arc;
+
+use planrun_lang::diag::codes::contracts::CONFIG_KEY;
+use planrun_lang::diag::{Diagnostic, Severity, nearest};
+use planrun_lang::sema::Tools;
+use planrun_lang::source::Span;
+use planrun_lang::yaml::{Entry, Node};
+
+use super::models::ModelList;
+use crate::tools::app::section::Section;
+
+/// The namespace of the tools for files that every agent brings along, beside those of its project.
+pub const AGENT_FILES: &str = "files";
+/// The type that is always there: it may do all that its project allows, and may dispatch itself.
+const GENERAL: &str = "general";
+/// The key that names the type of the first agent where nobody says another one.
+const DEFAULT: &str = "default";
+/// The keys of a type.
+const KEYS: [&str; 6] = [
+    "description",
+    "tools",
+    "model",
+    "children",
+    "rules",
+    "skills",
+];
+
+/// The types of agents of a project: its own, over the one that is always there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentTypes {
+    /// In the order of the file, after the one that is always there.
+    pub types: Vec<AgentType>,
+    /// The name of the first agent's type where nobody says another one.
+    pub default: Arc<str>,
+    /// Every pattern of tools in the file, with its place.
+    patterns: Vec<(String, Span)>,
+}
+
+/// One type of agent, under the name that the project gives it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentType {
+    pub name: Arc<str>,
+    /// What it is for, for agents that may dispatch it.
+    pub description: Option<String>,
+    /// The tools that it may call, as `desk.find` or `desk.*`; without a list all that the project allows.
+    pub tools: Option<Vec<String>>,
+    /// A model of `models`; without one, that of whoever dispatches it.
+    pub model: Option<String>,
+    /// The types that it may dispatch.
+    pub children: Vec<Arc<str>>,
+    /// The rules that it is told, by their paths below the folder of rules; without a list all.
+    pub rules: Option<Vec<String>>,
+    /// The skills that it is told of, by their names; without a list all.
+    pub skills: Option<Vec<String>>,
+}
+
+impl Default for AgentTypes {
+    fn default() -> Self {
+        let general = AgentType {
+            name: GENERAL.into(),
+            children: vec![GENERAL.into()],
+            ..AgentType::default()
+        };
+        Self {
+            types: vec![general],
+            default: GENERAL.into(),
+            patterns: Vec::new(),
+        }
+    }
+}
+
+impl AgentTypes {
+    /// The type of this name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&AgentType> {
+        self.types.iter().find(|one| &*one.name == name)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.types.iter().map(|one| &*one.name)
+    }
+
+    /// A finding for each tool that the file lists and that is none of these.
+    #[must_use]
+    pub fn unknown_tools(&self, tools: &Tools) -> Vec<Diagnostic> {
+        let patterns = self.patterns.iter();
+        let found = patterns.filter_map(|(pattern, span)| unknown_tool(pattern, *span, tools));
+        found.collect()
+    }
+}
+
+/// What is wrong with a pattern such as `desk.find`, `desk.*` or `*`, if anything is.
+fn unknown_tool(pattern: &str, span: Span, tools: &Tools) -> Option<Diagnostic> {
+    let (namespace, name) = pattern.split_once('.')?;
+    if tools.unlocked.iter().any(|server| **server == *namespace) {
+        // Nobody knows yet what it offers.
+        return None;
+    }
+    let message = format!("there is no tool `{pattern}`, which is listed for agents");
+    if tools.has_namespace(namespace) {
+        if name == "*" || tools.find(namespace, name).is_some() {
+            return None;
+        }
+        let names = tools
+            .names(namespace)
+            .map(|one| format!("{namespace}.{one}"));
+        let names: Vec<String> = names.collect();
+        return Some(unknown((message, span), pattern, &names));
+    }
+    if namespace == AGENT_FILES {
+        // Agents find out themselves.
+        return None;
+    }
+    let names = tools.namespaces().map(|one| format!("{one}.{name}"));
+    let names: Vec<String> = names.collect();
+    Some(unknown((message, span), pattern, &names))
+}
+
+/// A finding about a name that is none of these.
+fn unknown(
+    (message, span): (String, Span),
+    written: &str,
+    names: &[impl AsRef<str>],
+) -> Diagnostic {
+    let names = || names.iter().map(AsRef::as_ref);
+    let finding = Diagnostic::new(&CONFIG_KEY, span, message).available(names());
+    match nearest(written, names()) {
+        Some(near) => finding.did_you_mean(near, span, near.name),
+        None if names().next().is_none() => finding.help("take it out: there is none at all"),
+        None => finding.help("write one of those that there are"),
+    }
+}
+
+/// Reads the types, over the one that is always there.
+pub(super) fn agent_types(
+    (agents, tool_sets): (Option<&Node>, Option<&Node>),
+    models: &ModelList,
+    found: &mut Vec<Diagnostic>,
+) -> AgentTypes {
+    let mut types = AgentTypes::default();
+    let mut reader = Reader {
+        sets: Vec::new(),
+        names: vec![GENERAL.into()],
+        models,
+        patterns: Vec::new(),
+        found,
+    };
+    if let Some(node) = tool_sets {
+        reader.tool_sets(node);
+    }
+    let Some(agents) = agents else {
+        types.patterns = reader.patterns;
+        return types;
+    };
+    let Some(section) = Section::new("`agents`", agents, &CONFIG_KEY, reader.found) else {
+        return types;
+    };
+    let written = agents.entries().unwrap_or_default().iter();
+    let written: Vec<&Entry> = written.filter(|entry| entry.name != DEFAULT).collect();
+    let own = written.iter().filter(|entry| entry.name != GENERAL);
+    reader.names.extend(own.map(|entry| (&*entry.name).into()));
+    for entry in written {
+        let known = types.types.iter_mut().find(|one| *one.name == *entry.name);
+        if let Some(known) = known {
+            reader.agent_type(entry, known);
+            continue;
+        }
+        let mut new = AgentType {
+            name: (&*entry.name).into(),
+            ..AgentType::default()
+        };
+        reader.agent_type(entry, &mut new);
+        types.types.push(new);
+    }
+    if let (Some(name), Some(node)) = (section.text(DEFAULT, reader.found), section.get(DEFAULT)) {
+        let name = reader.type_name(&name, node.span, "`default`");
+        types.default = name.unwrap_or(types.default);
+    }
+    types.patterns = reader.patterns;
+    types
+}
+
+struct Reader<'a> {
+    /// The tool sets with their patterns.
+    sets: Vec<(String, Vec<String>)>,
+    /// The names of all types.
+    names: Vec<Arc<str>>,
+    models: &'a ModelList,
+    patterns: Vec<(String, Span)>,
+    found: &'a mut Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    /// `look: [desk.find, "files.*"]`
+    fn tool_sets(&mut self, node: &Node) {
+        let Some(section) = Section::new("`tool_sets`", node, &CONFIG_KEY, self.found) else {
+            return;
+        };
+        for entry in node.entries().unwrap_or_default() {
+            if is_pattern(&entry.name) {
+                let message = format!("`{}` is no name for a tool set", entry.name);
+                let help = "write one without a `.`, so that it is not taken for a tool";
+                let finding = Diagnostic::new(&CONFIG_KEY, entry.span, message);
+                self.found.push(finding.help(help));
+            }
+            let (tools, others): (Vec<_>, Vec<_>) = section
+                .texts(&entry.name, self.found)
+                .into_iter()
+                .partition(|(text, _)| is_pattern(text));
+            self.found.extend(others.into_iter().map(|(text, span)| {
+                let message = format!("`{text}` names no tool");
+                let help = "write `desk.find`, `desk.*` for all of a namespace, or `*`";
+                Diagnostic::new(&CONFIG_KEY, span, message).help(help)
+            }));
+            let set = tools.iter().map(|(text, _)| text.clone()).collect();
+            self.sets.push((entry.name.clone(), set));
+            self.patterns.extend(tools);
+        }
+    }
+
+    fn agent_type(&mut self, entry: &Entry, read: &mut AgentType) {
+        let what = format!("the agent type `{}`", entry.name);
+        let Some(section) = Section::new(&*what, &entry.value, &CONFIG_KEY, self.found) else {
+            return;
+        };
+        section.expect_keys(&KEYS, &CONFIG_KEY, Severity::Error, self.found);
+        read.description = section.text("description", self.found);
+        let mut list = |name: &str| {
+            section.get(name)?;
+            Some(section.texts(name, self.found))
+        };
+        let (tools, children) = (list("tools"), list("children"));
+        let (rules, skills) = (list("rules"), list("skills"));
+        let names = |list: Vec<(String, Span)>| list.into_iter().map(|(text, _)| text).collect();
+        read.rules = rules.map(names);
+        read.skills = skills.map(names);
+        read.tools = tools.map(|tools| self.tools(tools, &what));
+        if let Some(children) = children {
+            let children = children.iter();
+            let types = children.filter_map(|(name, span)| self.type_name(name, *span, &what));
+            read.children = types.collect();
+        }
+        if let (Some(model), Some(node)) = (section.text("model", self.found), section.get("model"))
+        {
+            read.model = self.model(model, node.span, &what);
+        }
+    }
+
+    /// The patterns of a list in which tool sets stand by their names.
+    fn tools(&mut self, written: Vec<(String, Span)>, what: &str) -> Vec<String> {
+        let mut tools = Vec::new();
+        for (text, span) in written {
+            if is_pattern(&text) {
+                self.patterns.push((text.clone(), span));
+                tools.push(text);
+            } else if let Some((_, set)) = self.sets.iter().find(|(name, _)| *name == text) {
+                tools.extend(set.iter().cloned());
+            } else {
+                let message = format!("there is no tool set `{text}`, which {what} lists");
+                let names: Vec<&String> = self.sets.iter().map(|(name, _)| name).collect();
+                self.found.push(unknown((message, span), &text, &names));
+            }
+        }
+        tools
+    }
+
+    /// The name of a type, if there is one of that name.
+    fn type_name(&mut self, written: &str, span: Span, whose: &str) -> Option<Arc<str>> {
+        let known = self.names.iter().find(|name| &***name == written).cloned();
+        if known.is_none() {
+            let message = format!("there is no agent type `{written}`, which {whose} names");
+            let finding = unknown((message, span), written, &self.names);
+            self.found.push(finding);
+        }
+        known
+    }
+
+    /// The name of a model. Where the project lists none, its server knows them.
+    fn model(&mut self, written: String, span: Span, whose: &str) -> Option<String> {
+        let models = self.models.models.iter();
+        let names: Vec<&str> = models.map(|model| &*model.name).collect();
+        if names.is_empty() || names.contains(&&*written) {
+            return Some(written);
+        }
+        let message = format!("there is no model `{written}` under `models`, which {whose} names");
+        let finding = unknown((message, span), &written, &names);
+        self.found.push(finding);
+        None
+    }
+}
+
+/// Whether a text names tools: `desk.find`, `desk.*` or `*`.
+fn is_pattern(text: &str) -> bool {
+    let named = text.split_once('.');
+    text == "*" || named.is_some_and(|(namespace, name)| !namespace.is_empty() && !name.is_empty())
+}
