@@ -154,9 +154,9 @@ async fn planned(
         begins_early,
         ..Options::default()
     };
-    let planner = Planner::new(planrun.clone(), model, options, watch);
-    let mut planner = planner.map_err(|error| error.to_string())?;
-    let planned = planner.plan("Read ten things").await;
+    let conversation = Planner::new(planrun.clone(), model, options, watch);
+    let mut conversation = conversation.map_err(|error| error.to_string())?;
+    let planned = conversation.plan("Read ten things").await;
     planned.map_err(|error| error.to_string())
 }
 

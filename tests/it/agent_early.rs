@@ -106,9 +106,9 @@ impl Written {
             ..Options::default()
         };
         let mut watch = |_: planrun_agent::planner::Event<'_>| {};
-        let mut planner = Planner::new(planrun, &model, options, &mut watch).unwrap();
-        let planned = planner.plan("Do it").await;
-        let planrun = planner.planrun().clone();
+        let mut conversation = Planner::new(planrun, &model, options, &mut watch).unwrap();
+        let planned = conversation.plan("Do it").await;
+        let planrun = conversation.planrun().clone();
         Self {
             planned,
             planrun,

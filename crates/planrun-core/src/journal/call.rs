@@ -14,6 +14,8 @@ use super::question::{Answer, Question};
 #[derive(Clone, Debug)]
 pub struct PastCall {
     pub execution: u32,
+    /// How often its step, or one that holds it, had been done again by then.
+    pub life: usize,
     /// Of the current series of retries, from 1.
     pub trial: u32,
     /// All that were made so far, those of earlier executions included.
@@ -44,9 +46,10 @@ pub struct PastCall {
 
 impl PastCall {
     /// A call for which a result stood that was given before.
-    pub(super) fn cached(at: i128, attempts: u32) -> Self {
+    pub(super) fn cached(at: i128, attempts: u32, life: usize) -> Self {
         Self {
             execution: 0,
+            life,
             trial: 0,
             attempts,
             used: Used::default(),

@@ -135,14 +135,21 @@ impl Recording {
     /// A call that an earlier process has begun: where it was made again after it had ended, the first time; of the last
     /// time the latest execution. Each is given once.
     pub(super) fn begun(&mut self, path: &str) -> Option<PastCall> {
-        let step = self.past.as_mut()?.steps.get_mut(path)?;
-        step.earlier.pop_front().or_else(|| step.call.take())
+        self.past.as_mut()?.next_call(path)
+    }
+
+    /// Something was done again in what is being replayed.
+    pub(super) fn relive_retry(&mut self) {
+        if let Some(past) = &mut self.past {
+            past.relive_retry();
+        }
     }
 
     /// Whether an earlier process has begun a call, and it was not given yet.
     pub(super) fn has_begun(&self, path: &str) -> bool {
-        let step = self.past.as_ref().and_then(|past| past.steps.get(path));
-        step.is_some_and(|step| step.call.is_some() || !step.earlier.is_empty())
+        self.past
+            .as_ref()
+            .is_some_and(|past| past.has_next_call(path))
     }
 
     /// What an earlier process has taken over from another run for a step. It is given once.

@@ -37,7 +37,7 @@ pub async fn run(
 ) -> Outcome {
     let span = spans::run(&context.run_id, &program.plan.name);
     // The state of a run is large, and callers hold it within futures of their own.
-    let driving = Box::pin(async { Driver::new(program, inputs, context).drive().await });
+    let driving = Box::pin(Driver::new(program, inputs, context).drive());
     driving.instrument(span).await
 }
 

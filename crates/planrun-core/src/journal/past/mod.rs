@@ -57,6 +57,9 @@ pub struct Past {
     idle: Vec<(i128, i128)>,
     /// The moment that the run itself waits for while no process drives it.
     rests_until: Option<i128>,
+    /// The paths that were done again, and how many of them were lived through again.
+    retries: Vec<Arc<str>>,
+    retries_relived: usize,
     /// The moment of the event before the last one.
     before_last: i128,
     /// How often each kind of event was told of each path and has not been lived through again, by their `place`.
@@ -344,16 +347,57 @@ impl Past {
 
     /// A step is done again, and so is what worked for it: what was called so far has ended.
     fn retried(&mut self, path: Arc<str>, at: i128) {
-        let inside = |own: &str| {
-            own.strip_prefix(&*path)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        };
-        for (_, step) in self.steps.iter_mut().filter(|(own, _)| inside(own)) {
+        let inside = self.steps.iter_mut();
+        for (_, step) in inside.filter(|(own, _)| holds(&path, own)) {
             step.earlier.extend(step.call.take());
             step.asked.iter_mut().for_each(|asked| asked.over = true);
         }
+        self.retries.push(path.clone());
         self.told(EventName::StepRetried, &path);
         self.learn(at, NewsKind::Retried { path });
+    }
+
+    /// How often a step, or one that holds it, was done again so far.
+    fn lives(&self, path: &str) -> usize {
+        retries_of(path, &self.retries)
+    }
+
+    /// The next time that something was done again is lived through.
+    pub fn relive_retry(&mut self) {
+        self.retries_relived += 1;
+    }
+
+    /// The next call of a step in what is lived through: of those that were begun after the step was done again as often as
+    /// it is by now.
+    pub fn next_call(&mut self, path: &str) -> Option<PastCall> {
+        let life = self.life_of(path)?;
+        let step = self.steps.get_mut(path)?;
+        while step.earlier.front().is_some_and(|call| call.life < life) {
+            step.earlier.pop_front();
+        }
+        match step.earlier.front() {
+            Some(call) if call.life > life => None,
+            Some(_) => step.earlier.pop_front(),
+            None => step.call.take_if(|call| call.life <= life),
+        }
+    }
+
+    /// Whether there is such a call.
+    #[must_use]
+    pub fn has_next_call(&self, path: &str) -> bool {
+        let Some((life, step)) = self.life_of(path).zip(self.steps.get(path)) else {
+            return false;
+        };
+        let mut earlier = step.earlier.iter().filter(|call| call.life >= life);
+        match earlier.next() {
+            Some(call) => call.life == life,
+            None => step.call.as_ref().is_some_and(|call| call.life <= life),
+        }
+    }
+
+    fn life_of(&self, path: &str) -> Option<usize> {
+        let relived = self.retries.get(..self.retries_relived)?;
+        Some(retries_of(path, relived))
     }
 
     fn resumed(&mut self, idle: i128, at: i128) {
@@ -465,4 +509,14 @@ fn place(event: EventName, path: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (event, path).hash(&mut hasher);
     hasher.finish()
+}
+
+/// Whether a step is another one, or works for it.
+fn holds(outer: &str, path: &str) -> bool {
+    path.strip_prefix(outer)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+fn retries_of(path: &str, retries: &[Arc<str>]) -> usize {
+    retries.iter().filter(|outer| holds(outer, path)).count()
 }

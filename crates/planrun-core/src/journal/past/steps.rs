@@ -128,12 +128,13 @@ impl Past {
     /// A result that was given before has stood for a call. Where that was found in the middle of the run, it comes again
     /// at its place.
     fn copied(&mut self, path: Arc<str>, output: Value, cached: bool, at: i128) {
+        let life = self.lives(&path);
         let step = self.step(path.clone(), at);
         if !cached {
             step.copied = Some(output);
             return self.told(EventName::StepCopied, &path);
         }
-        step.call = Some(PastCall::cached(at, step.attempts));
+        step.call = Some(PastCall::cached(at, step.attempts, life));
         let outcome = Ok(output);
         self.learn(at, NewsKind::Answer { path, outcome });
     }
@@ -247,6 +248,7 @@ impl Past {
             // The gate before this execution is behind the run; the first one tells when the step began.
             self.forget_last_answer(&path, execution);
         }
+        let life = self.lives(&path);
         let step = self.step(path, at);
         (step.state, step.tool) = (StepState::Running, tool);
         step.attempts = attempt;
@@ -256,6 +258,7 @@ impl Past {
         let lost = open.filter(|call| call.phase == PastPhase::InFlight);
         let call = PastCall {
             execution,
+            life,
             sent_at: at,
             arrived: same.and_then(|call| call.arrived.or(lost.map(|lost| lost.sent_at))),
             may_have_happened: lost.is_some()
@@ -370,5 +373,27 @@ impl Past {
                 },
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The branch of a race that waited for its turn until another one had won has begun no call. Done again, it has.
+    #[test]
+    fn a_call_belongs_to_the_time_after_its_step_was_done_again() {
+        let mut past = Past::default();
+        let cached = |past: &mut Past, path: &str| past.copied(path.into(), Value::Null, true, 0);
+        cached(&mut past, "a.first");
+        past.retried("a".into(), 0);
+        cached(&mut past, "a.b");
+        cached(&mut past, "ab");
+        assert!(!past.has_next_call("a.b") && past.next_call("a.b").is_none());
+        assert!(past.has_next_call("ab") && past.next_call("ab").is_some());
+        assert!(past.has_next_call("a.first"));
+        past.relive_retry();
+        assert!(past.has_next_call("a.b") && past.next_call("a.b").is_some());
+        assert!(!past.has_next_call("a.first"), "its time is over");
     }
 }
