@@ -64,6 +64,9 @@ A task that calls something is a step with its name; other tasks are values that
 Of the 66 examples that the specification publishes (its revision of 15 January 2026, DSL 1.0.3; imported on 23 November 2026), 31 are carried whole and pass the check. Of 31 something is not carried: 12 run a container, a
 script or a command, 5 listen to more than one event or to any, 4 subscribe to messages, 4 have a schedule, 4 have credentials in them, one calls a computed host, one has an extension. In 4 the check finds a mistake: three read a
 field of the list of events that `listen` gives, and one lets effects race. None is refused. Of the 21 scenarios of its conformance kit, all eleven come to the prescribed output that need no network and no other system.
+
+Of the six workflows that the specification of Arazzo 1.0 publishes (imported on 23 November 2026), two are carried whole and pass the check. Four have holes: one reads the status of an answer
+as a value, one reads headers and the output of a step that its document does not have, one goes on at other steps after some answers, and one has criteria in JSONPath.
 ";
 
 const MACHINES: &str = "
