@@ -135,21 +135,24 @@ impl Recording {
     /// A call that an earlier process has begun: where it was made again after it had ended, the first time; of the last
     /// time the latest execution. Each is given once.
     pub(super) fn begun(&mut self, path: &str) -> Option<PastCall> {
-        self.past.as_mut()?.next_call(path)
+        let past = self.past.as_mut()?;
+        let life = past.lives.relived(path);
+        past.steps.get_mut(path)?.next_call(life)
     }
 
     /// Something was done again in what is being replayed.
     pub(super) fn relive_retry(&mut self) {
         if let Some(past) = &mut self.past {
-            past.relive_retry();
+            past.lives.relive();
         }
     }
 
     /// Whether an earlier process has begun a call, and it was not given yet.
     pub(super) fn has_begun(&self, path: &str) -> bool {
-        self.past
-            .as_ref()
-            .is_some_and(|past| past.has_next_call(path))
+        let Some(past) = &self.past else { return false };
+        let life = past.lives.relived(path);
+        let step = past.steps.get(path);
+        step.is_some_and(|step| step.has_next_call(life))
     }
 
     /// What an earlier process has taken over from another run for a step. It is given once.

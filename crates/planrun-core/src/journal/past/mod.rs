@@ -57,9 +57,8 @@ pub struct Past {
     idle: Vec<(i128, i128)>,
     /// The moment that the run itself waits for while no process drives it.
     rests_until: Option<i128>,
-    /// The paths that were done again, and how many of them were lived through again.
-    retries: Vec<Arc<str>>,
-    retries_relived: usize,
+    /// What was done again.
+    pub lives: Lives,
     /// The moment of the event before the last one.
     before_last: i128,
     /// How often each kind of event was told of each path and has not been lived through again, by their `place`.
@@ -352,52 +351,9 @@ impl Past {
             step.earlier.extend(step.call.take());
             step.asked.iter_mut().for_each(|asked| asked.over = true);
         }
-        self.retries.push(path.clone());
+        self.lives.retries.push(path.clone());
         self.told(EventName::StepRetried, &path);
         self.learn(at, NewsKind::Retried { path });
-    }
-
-    /// How often a step, or one that holds it, was done again so far.
-    fn lives(&self, path: &str) -> usize {
-        retries_of(path, &self.retries)
-    }
-
-    /// The next time that something was done again is lived through.
-    pub fn relive_retry(&mut self) {
-        self.retries_relived += 1;
-    }
-
-    /// The next call of a step in what is lived through: of those that were begun after the step was done again as often as
-    /// it is by now.
-    pub fn next_call(&mut self, path: &str) -> Option<PastCall> {
-        let life = self.life_of(path)?;
-        let step = self.steps.get_mut(path)?;
-        while step.earlier.front().is_some_and(|call| call.life < life) {
-            step.earlier.pop_front();
-        }
-        match step.earlier.front() {
-            Some(call) if call.life > life => None,
-            Some(_) => step.earlier.pop_front(),
-            None => step.call.take_if(|call| call.life <= life),
-        }
-    }
-
-    /// Whether there is such a call.
-    #[must_use]
-    pub fn has_next_call(&self, path: &str) -> bool {
-        let Some((life, step)) = self.life_of(path).zip(self.steps.get(path)) else {
-            return false;
-        };
-        let mut earlier = step.earlier.iter().filter(|call| call.life >= life);
-        match earlier.next() {
-            Some(call) => call.life == life,
-            None => step.call.as_ref().is_some_and(|call| call.life <= life),
-        }
-    }
-
-    fn life_of(&self, path: &str) -> Option<usize> {
-        let relived = self.retries.get(..self.retries_relived)?;
-        Some(retries_of(path, relived))
     }
 
     fn resumed(&mut self, idle: i128, at: i128) {
@@ -511,12 +467,64 @@ fn place(event: EventName, path: &str) -> u64 {
     hasher.finish()
 }
 
+/// Steps that were done again, in order, and how many of these times were lived through again.
+#[derive(Debug, Default)]
+pub struct Lives {
+    retries: Vec<Arc<str>>,
+    relived: usize,
+}
+
+impl Lives {
+    /// The next time is lived through again.
+    pub fn relive(&mut self) {
+        self.relived += 1;
+    }
+
+    /// How often a step, or one that holds it, was done again in all.
+    fn all(&self, path: &str) -> usize {
+        count(&self.retries, path)
+    }
+
+    /// The same in what was lived through again.
+    #[must_use]
+    pub fn relived(&self, path: &str) -> usize {
+        count(
+            self.retries.get(..self.relived).unwrap_or(&self.retries),
+            path,
+        )
+    }
+}
+
+fn count(retries: &[Arc<str>], path: &str) -> usize {
+    retries.iter().filter(|outer| holds(outer, path)).count()
+}
+
 /// Whether a step is another one, or works for it.
 fn holds(outer: &str, path: &str) -> bool {
     path.strip_prefix(outer)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-fn retries_of(path: &str, retries: &[Arc<str>]) -> usize {
-    retries.iter().filter(|outer| holds(outer, path)).count()
+impl PastStep {
+    /// The next call of the step in what is lived through: of those that were begun when it had been done again so often.
+    pub fn next_call(&mut self, life: usize) -> Option<PastCall> {
+        while self.earlier.front().is_some_and(|call| call.life < life) {
+            self.earlier.pop_front();
+        }
+        match self.earlier.front() {
+            Some(call) if call.life > life => None,
+            Some(_) => self.earlier.pop_front(),
+            None => self.call.take_if(|call| call.life <= life),
+        }
+    }
+
+    /// Whether there is such a call.
+    #[must_use]
+    pub fn has_next_call(&self, life: usize) -> bool {
+        let mut earlier = self.earlier.iter().filter(|call| call.life >= life);
+        match earlier.next() {
+            Some(call) => call.life == life,
+            None => self.call.as_ref().is_some_and(|call| call.life <= life),
+        }
+    }
 }

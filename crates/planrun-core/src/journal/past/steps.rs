@@ -128,7 +128,7 @@ impl Past {
     /// A result that was given before has stood for a call. Where that was found in the middle of the run, it comes again
     /// at its place.
     fn copied(&mut self, path: Arc<str>, output: Value, cached: bool, at: i128) {
-        let life = self.lives(&path);
+        let life = self.lives.all(&path);
         let step = self.step(path.clone(), at);
         if !cached {
             step.copied = Some(output);
@@ -248,7 +248,7 @@ impl Past {
             // The gate before this execution is behind the run; the first one tells when the step began.
             self.forget_last_answer(&path, execution);
         }
-        let life = self.lives(&path);
+        let life = self.lives.all(&path);
         let step = self.step(path, at);
         (step.state, step.tool) = (StepState::Running, tool);
         step.attempts = attempt;
@@ -389,11 +389,19 @@ mod tests {
         past.retried("a".into(), 0);
         cached(&mut past, "a.b");
         cached(&mut past, "ab");
-        assert!(!past.has_next_call("a.b") && past.next_call("a.b").is_none());
-        assert!(past.has_next_call("ab") && past.next_call("ab").is_some());
-        assert!(past.has_next_call("a.first"));
-        past.relive_retry();
-        assert!(past.has_next_call("a.b") && past.next_call("a.b").is_some());
-        assert!(!past.has_next_call("a.first"), "its time is over");
+        let has = |past: &Past, path: &str| {
+            let life = past.lives.relived(path);
+            past.steps[path].has_next_call(life)
+        };
+        assert!(!has(&past, "a.b") && has(&past, "ab") && has(&past, "a.first"));
+        let step = past.steps.get_mut("a.b").unwrap();
+        assert!(step.next_call(0).is_none());
+        past.lives.relive();
+        assert!(
+            has(&past, "a.b") && !has(&past, "a.first"),
+            "its time is over"
+        );
+        let step = past.steps.get_mut("a.b").unwrap();
+        assert!(step.next_call(1).is_some());
     }
 }
