@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::a2a::Agent;
-use crate::hiring::Office;
+use crate::hiring::{HIRE, Office};
 use crate::support::{Mock, ModelScene, folder, last_words, planrun, root};
 
 /// The plan of the hiring without its own looks: its agents are asked instead.
@@ -43,16 +43,7 @@ fn hired(turns: &str) -> (i32, Json, Vec<Json>, Office) {
     let script = place.join("script.yaml").to_string_lossy().into_owned();
     let model = Mock::of(["model", "--script", &script]);
     let output = office
-        .program([
-            "run",
-            "hire.plan",
-            "-i",
-            "name=will zhang",
-            "--run-id",
-            "hire",
-            "--format",
-            "json",
-        ])
+        .program(HIRE)
         .variable("OPENAI_BASE_URL", model.address())
         .variable("OPENAI_MODEL", "tiny")
         .run();

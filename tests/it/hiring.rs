@@ -32,6 +32,18 @@ const EFFECTS: [&str; 5] = [
 ];
 const LOOKS: [&str; 3] = ["query_profile", "query_access", "check_outbound_status"];
 
+/// The arguments of the run that hires somebody.
+pub const HIRE: [&str; 8] = [
+    "run",
+    "hire.plan",
+    "-i",
+    "name=will zhang",
+    "--run-id",
+    "hire",
+    "--format",
+    "json",
+];
+
 /// A project of its own with the plans and app files of the repository, and the double of its apps.
 pub struct Office {
     pub place: TempDir,
@@ -72,16 +84,7 @@ impl Office {
     }
 
     fn hire(&self) -> Output {
-        self.planrun([
-            "run",
-            "hire.plan",
-            "-i",
-            "name=will zhang",
-            "--run-id",
-            "hire",
-            "--format",
-            "json",
-        ])
+        self.planrun(HIRE)
     }
 
     fn resume(&self) -> Output {
@@ -507,25 +510,15 @@ fn s3_22_killed_at_any_moment_a_hire_goes_on_and_calls_nothing_twice() {
     ];
     for kills in (0..KILLS).step_by(2) {
         let office = Office::open([]);
-        let begin = [
-            "run",
-            "hire.plan",
-            "-i",
-            "name=will zhang",
-            "--run-id",
-            "hire",
-            "--format",
-            "json",
-        ];
         for kill in kills..kills + 2 {
             let program = office
                 .mock
-                .answering(planrun(begin), &APPS)
+                .answering(planrun(HIRE), &APPS)
                 .within(office.place.path());
             let hash = blake3::hash(&kill.to_le_bytes());
             program.killed_after(Duration::from_millis(u64::from(hash.as_bytes()[0]) * 3));
         }
-        let mut ran = office.planrun(begin);
+        let mut ran = office.planrun(HIRE);
         while ran.status == 4 {
             let run = ran.json();
             let waits = |path: &str| {
@@ -547,7 +540,7 @@ fn s3_22_killed_at_any_moment_a_hire_goes_on_and_calls_nothing_twice() {
             };
             let answered = office.planrun(["runs", "answer", "hire", &format!("{path}={told}")]);
             assert_eq!(answered.status, 0, "{}", answered.stderr);
-            ran = office.planrun(begin);
+            ran = office.planrun(HIRE);
         }
         let run = ran.json();
         assert_eq!(

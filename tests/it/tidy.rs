@@ -122,7 +122,14 @@ const CRATES: &[Crate] = &[
             "planrun-serve",
         ],
         rows: &[
-            &["profile", "answer", "blocks", "session", "rules"],
+            &[
+                "profile",
+                "answer",
+                "blocks",
+                "session",
+                "rules",
+                "shortlist",
+            ],
             &["planner", "references", "file_tools"],
             &["toolbox"],
             &["turns"],

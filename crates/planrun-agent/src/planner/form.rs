@@ -9,10 +9,8 @@ use planrun_lang::syntax::json::{Breadth, is_json, narrowed};
 use planrun_lang::syntax::parse;
 use planrun_lang::types::Signature;
 use planrun_models::model::AnswerShape;
-use planrun_tools::contract::ToolIndex;
 
-/// A schema lists at most so many tools; those that are described later join them.
-const MAX_TOOLS: usize = 48;
+use crate::shortlist::shortlist;
 
 /// How a model writes a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,13 +30,7 @@ pub(super) struct Callable {
 impl Callable {
     /// All of these where they are few, else those that the request speaks of.
     pub(super) fn new(all: Vec<Arc<Signature>>, request: &str) -> Self {
-        let listed = if all.len() <= MAX_TOOLS {
-            all.clone()
-        } else {
-            let index = ToolIndex::new(all.clone());
-            let found = index.find(request).into_iter().take(MAX_TOOLS);
-            found.cloned().collect()
-        };
+        let listed = shortlist(&all, request);
         Self { all, listed }
     }
 

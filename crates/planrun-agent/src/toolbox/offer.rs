@@ -10,18 +10,15 @@ use planrun_lang::types::Signature;
 use planrun_models::model::{OfferedTool, offered_name};
 use planrun_runs::runs::Workspace;
 use planrun_serve::mode::definitions;
-use planrun_tools::contract::ToolIndex;
 use planrun_tools::tools::{BUILT_IN, may_call};
 use serde_json::Value as Json;
 
 use super::{BRIDGE, OWN_TOOLS};
 use crate::file_tools::NAMESPACE;
+use crate::shortlist::shortlist;
 
 /// Bytes of what a server says of a tool.
 const MAX_DESCRIPTION: usize = 1_000;
-/// So many tools are told from the beginning; the others once they have been described.
-const MAX_TOLD: usize = 48;
-
 /// The tools that may be called, and those of them that the model is told.
 pub(super) struct Offer {
     tools: BTreeMap<String, Arc<Signature>>,
@@ -50,13 +47,8 @@ impl Offer {
             tools,
             told: BTreeSet::new(),
         };
-        if offer.tools.len() <= MAX_TOLD {
-            offer.told.extend(offer.tools.keys().cloned());
-        } else {
-            let index = ToolIndex::new(all);
-            let found = index.find(request).into_iter().take(MAX_TOLD);
-            offer.add(&found.map(|tool| tool.path()).collect());
-        }
+        let told = shortlist(&all, request);
+        offer.add(&told.iter().map(|tool| tool.path()).collect());
         offer
     }
 

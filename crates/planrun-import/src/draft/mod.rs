@@ -10,7 +10,7 @@ use planrun_lang::syntax::ast::{
     Expr, File, Item, ItemKind, Parameter, Plan, Statement, Tool, TypeExpr, Use, UseNamespace,
 };
 use planrun_lang::syntax::is_reserved;
-use planrun_lang::types::Signature;
+use planrun_lang::types::{BUILT_IN, Signature};
 use unicode_ident::{is_xid_continue, is_xid_start};
 
 use crate::report::{Fate, Report};
@@ -49,9 +49,6 @@ const WORDS: [&str; 24] = [
     "one",
     "type",
 ];
-
-/// The namespaces of the tools that every project has.
-const BUILT_IN: [&str; 4] = ["fs", "http", "proc", "sys"];
 
 /// How the document calls one tool.
 #[derive(Default)]

@@ -11,11 +11,8 @@ use super::plan::{AgentCheck, BlockId, Clauses, NodeKind, Step, StepKind, Target
 use super::scope::{NameKind, Place};
 use super::waiting::{can_look, looking_ask};
 use crate::source::Span;
-use crate::types::{Field, Rest, Type};
+use crate::types::{BUILT_IN, Field, Rest, Type};
 use crate::value::Value;
-
-/// The namespaces of the program itself: nobody stands behind them.
-const BUILT_IN: [&str; 4] = ["fs", "http", "proc", "sys"];
 
 /// What an agent is asked about a step. No tool is named: which of them can tell is for the agent to know.
 fn prompt(step: &str) -> String {
@@ -40,6 +37,7 @@ pub(super) fn check_agent(
         return None;
     };
     let agent = signature.namespace.clone();
+    // Nobody stands behind the namespaces of the program itself.
     if call.effect.is_read_only() || BUILT_IN.contains(&&*agent) {
         return None;
     }

@@ -43,7 +43,7 @@ pub use schema::{
 };
 pub use sensitive::{sensitive_arguments, sensitive_result, sounds_secret};
 pub use shape::{FieldLookup, error_object, field, field_names, result_union};
-pub use signature::{ANY_SKILL, CallKind, KEY_TTL, Parameter, Signature, UsagePaths};
+pub use signature::{ANY_SKILL, BUILT_IN, CallKind, KEY_TTL, Parameter, Signature, UsagePaths};
 
 /// The type of a value.
 ///

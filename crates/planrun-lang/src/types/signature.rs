@@ -69,6 +69,9 @@ pub struct Signature {
     pub output_schema: Option<Arc<Contract>>,
 }
 
+/// The namespaces that no project can give to tools of its own: those that every plan has, and that of `infer`.
+pub const BUILT_IN: [&str; 5] = ["fs", "http", "model", "proc", "sys"];
+
 /// The tool of an agent that takes a message which selects no skill. It is what an agent as a whole is asked by.
 pub const ANY_SKILL: &str = "send";
 

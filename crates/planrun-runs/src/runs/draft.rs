@@ -10,7 +10,7 @@ use super::begun::Begun;
 use super::plan_text::PlanText;
 use super::run::Job;
 use super::{CheckedPlan, Inputs, Workspace, new_run_id};
-use crate::driver::{self, Context, Early, EarlyReads, Silence};
+use crate::driver::{self, Context, Early, Silence};
 
 /// How often what has been added to a plan may begin more of its reads.
 const MAX_GROWTHS: usize = 64;
@@ -23,7 +23,6 @@ const MAX_BYTES: usize = 16 * 1024;
 pub struct Draft {
     workspace: Arc<Workspace>,
     max_steps: Option<u64>,
-    reads: Arc<EarlyReads>,
     begun: Begun,
     /// As far as its reads have begun.
     text: String,
@@ -36,12 +35,10 @@ impl Draft {
     /// A plan of which nothing is written yet.
     #[must_use]
     pub fn new(workspace: Arc<Workspace>, max_steps: Option<u64>) -> Self {
-        let reads = Arc::<EarlyReads>::default();
         Self {
             workspace,
             max_steps,
-            begun: Begun::with(reads.clone()),
-            reads,
+            begun: Begun::with(Arc::default()),
             text: String::new(),
             growths: 0,
             running: None,
@@ -83,9 +80,12 @@ impl Draft {
     }
 
     fn begin(&mut self, mut plan: CheckedPlan) {
+        let Some(reads) = self.begun.reads.clone() else {
+            return;
+        };
         plan.begun = self.begun.clone();
         let end = CancellationToken::new();
-        let early = Early::Begins(self.reads.clone(), end.clone());
+        let early = Early::Begins(reads, end.clone());
         let tools = self.begun.tools(&self.workspace).clone();
         let run = new_run_id(&*self.workspace.host);
         let mut job = Job::new(&plan, Inputs::default(), run);

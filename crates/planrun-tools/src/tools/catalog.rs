@@ -68,9 +68,6 @@ pub trait Prompts: Send + Sync {
     fn agent(&self, context: Option<&Arc<str>>, tools: Vec<Tool>) -> Arc<dyn Transport>;
 }
 
-/// The namespaces that no project can give to tools of its own: those that every plan has, and that of `infer`.
-pub const BUILT_IN: [&str; 5] = ["fs", "http", "model", "proc", "sys"];
-
 /// What servers say of the contracts that are pinned.
 #[derive(Debug, Default)]
 pub struct Compared {
@@ -464,7 +461,7 @@ mod tests {
     use super::*;
     use crate::contract::{LockedServer, OfferedServer, OfferedTool};
     use crate::host::MemoryHost;
-    use crate::tools::{BoxFuture, ServerError};
+    use crate::tools::{BUILT_IN, BoxFuture, ServerError};
 
     #[test]
     fn the_built_in_tools_are_sorted() {

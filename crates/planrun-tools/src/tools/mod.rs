@@ -20,7 +20,9 @@ mod system;
 mod transport;
 
 pub use allowed::{Allowed, may_call};
-pub use catalog::{BUILT_IN, Catalog, Compared, Prompts, Tool};
+pub use planrun_lang::types::BUILT_IN;
+
+pub use catalog::{Catalog, Compared, Prompts, Tool};
 pub use conversation::{
     Ask, AskReply, CallEvent, Conversation, EventSender, Events, Handle, MAX_HANDLE_BYTES,
     MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES, MAX_WAITING_EVENTS, PROGRESS_INTERVAL, Progress,

@@ -82,17 +82,7 @@ async fn where_nobody_is_there_the_loop_waits_and_goes_on_after_the_answer() {
     // Nobody has answered yet.
     let again = bench.go_on(&mut session, None).await;
     assert_eq!(again.ended, outcome.ended);
-    let yes = Given {
-        path: "approval".into(),
-        value: true.into(),
-        by: None,
-        note: None,
-    };
-    bench
-        .setup
-        .planrun
-        .answer(Addressee::Run(run), &[yes])
-        .unwrap();
+    bench.approve(run);
     let outcome = bench.go_on(&mut session, None).await;
     assert_eq!(outcome.ended, done("ok"));
     assert_eq!(bench.called(), [r#"close {"id":7}"#]);

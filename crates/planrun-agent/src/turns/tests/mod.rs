@@ -120,6 +120,18 @@ struct Bench {
 }
 
 impl Bench {
+    /// Somebody agrees to what a run may do.
+    fn approve(&self, run: &str) {
+        let yes = Given {
+            path: "approval".into(),
+            value: true.into(),
+            by: None,
+            note: None,
+        };
+        let planrun = &self.setup.planrun;
+        planrun.answer(Addressee::Run(run), &[yes]).unwrap();
+    }
+
     async fn new(turns: &str) -> Self {
         let source = SourceFile::new("script.yaml", format!("turns:\n{turns}"));
         let script = Script::read(&source).unwrap();

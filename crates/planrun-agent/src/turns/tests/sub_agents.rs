@@ -133,17 +133,7 @@ async fn what_a_run_may_reach_stays_narrow_whoever_resumes_it() {
         let arguments = arguments.as_object().unwrap().clone();
         let called = toolbox.call("fs_write", arguments, run, &cancel).await;
         assert!(matches!(called, Called::Waits { .. }), "{called:?}");
-        let yes = Given {
-            path: "approval".into(),
-            value: true.into(),
-            by: None,
-            note: None,
-        };
-        bench
-            .setup
-            .planrun
-            .answer(Addressee::Run(run), &[yes])
-            .unwrap();
+        bench.approve(run);
         let called = wide.resume(run, &cancel).await.unwrap();
         let told = format!("{called:?}");
         assert_eq!(told.contains("denied.policy"), is_denied, "{told}");
