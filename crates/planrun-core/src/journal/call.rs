@@ -15,7 +15,7 @@ use super::question::{Answer, Question};
 pub struct PastCall {
     pub execution: u32,
     /// How often its step, or one that holds it, had been done again by then.
-    pub life: usize,
+    pub generation: usize,
     /// Of the current series of retries, from 1.
     pub trial: u32,
     /// All that were made so far, those of earlier executions included.
@@ -46,10 +46,10 @@ pub struct PastCall {
 
 impl PastCall {
     /// A call for which a result stood that was given before.
-    pub(super) fn cached(at: i128, attempts: u32, life: usize) -> Self {
+    pub(super) fn cached(at: i128, attempts: u32, generation: usize) -> Self {
         Self {
             execution: 0,
-            life,
+            generation,
             trial: 0,
             attempts,
             used: Used::default(),

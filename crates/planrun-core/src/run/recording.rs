@@ -136,23 +136,23 @@ impl Recording {
     /// time the latest execution. Each is given once.
     pub(super) fn begun(&mut self, path: &str) -> Option<PastCall> {
         let past = self.past.as_mut()?;
-        let life = past.lives.relived(path);
-        past.steps.get_mut(path)?.next_call(life)
+        let generation = past.generations.current(path);
+        past.steps.get_mut(path)?.next_call(generation)
     }
 
-    /// Something was done again in what is being replayed.
-    pub(super) fn relive_retry(&mut self) {
+    /// Something is done again in what is being replayed.
+    pub(super) fn replay_retry(&mut self) {
         if let Some(past) = &mut self.past {
-            past.lives.relive();
+            past.generations.replay_retry();
         }
     }
 
     /// Whether an earlier process has begun a call, and it was not given yet.
     pub(super) fn has_begun(&self, path: &str) -> bool {
         let Some(past) = &self.past else { return false };
-        let life = past.lives.relived(path);
+        let generation = past.generations.current(path);
         let step = past.steps.get(path);
-        step.is_some_and(|step| step.has_next_call(life))
+        step.is_some_and(|step| step.has_next_call(generation))
     }
 
     /// What an earlier process has taken over from another run for a step. It is given once.

@@ -44,7 +44,7 @@ impl Run {
             (NewsKind::Given(answer), _) => steps.people.take_answer(ctx, &answer),
             (NewsKind::Cancel { keep }, _) => self.stop(keep),
             (NewsKind::Retried { path }, _) => {
-                ctx.outbox.recording.relive_retry();
+                ctx.outbox.recording.replay_retry();
                 let is_verification = self.compensation.verified_again_before(ctx, &path);
                 if !is_verification {
                     let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);

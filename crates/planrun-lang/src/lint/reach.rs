@@ -251,7 +251,7 @@ impl Reach {
     ) {
         match &call.target {
             Target::Tool(signature)
-                if matches!(signature.kind, CallKind::Agent | CallKind::LookingAgent) =>
+                if matches!(signature.kind, CallKind::Agent | CallKind::ReadOnlyAgent) =>
             {
                 self.agent(call, signature, around);
                 if self.lists.tools {

@@ -455,7 +455,7 @@ impl<'s, 'a> Trace<'s, 'a> {
         }
         let source = match signature.kind {
             CallKind::Model => Some(Source::Model),
-            CallKind::Agent | CallKind::LookingAgent => {
+            CallKind::Agent | CallKind::ReadOnlyAgent => {
                 Some(Source::Agent(signature.namespace.clone()))
             }
             CallKind::Tool | CallKind::Skill => None,

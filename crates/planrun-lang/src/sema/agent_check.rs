@@ -9,7 +9,7 @@ use super::checker::PlanChecker;
 use super::expr::Code;
 use super::plan::{AgentCheck, BlockId, Clauses, NodeKind, Step, StepKind, Target};
 use super::scope::{NameKind, Place};
-use super::waiting::{can_look, looking_ask};
+use super::waiting::{can_look, read_only_ask};
 use crate::source::Span;
 use crate::types::{BUILT_IN, Field, Rest, Type};
 use crate::value::Value;
@@ -72,7 +72,7 @@ fn question(
     let (_, data) = place("done", Type::Any, NameKind::Local);
     let (slot, answer) = place("answer", answer_type(), NameKind::Step);
     let prompt = Code::literal(Value::String(prompt.into()), Type::String, span);
-    let asked = looking_ask(agent, prompt, data, answer_type());
+    let asked = read_only_ask(agent, prompt, data, answer_type());
     let step = Step::bare(span, asked.kind, asked.ty, asked.does);
     end_aside(checker, Some(slot), step, Clauses::default());
     checker.blocks.push(span, NodeKind::Yield(answer));

@@ -13,7 +13,7 @@ use super::plan::{
     Until, Verify,
 };
 use super::scope::NameKind;
-use super::waiting::check_looking_ask;
+use super::waiting::check_read_only_ask;
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -179,7 +179,7 @@ pub(super) fn check_verify(
     let id = checker.open_block(BlockKind::Do, None, &[]);
     let found = match look {
         ast::Look::Call(call) => check_call_step(checker, call),
-        ast::Look::Ask(ask) => check_looking_ask(checker, ask),
+        ast::Look::Ask(ask) => check_read_only_ask(checker, ask),
     };
     if let StepKind::Call(call) = &found.kind {
         require_reads(checker, call);

@@ -29,13 +29,13 @@ pub(super) fn check_ask(checker: &mut PlanChecker<'_>, span: Span, ask: &ast::As
 }
 
 /// `verify ask agent(…) -> T`: the agent has those of its tools that change nothing.
-pub(super) fn check_looking_ask(checker: &mut PlanChecker<'_>, ask: &ast::Ask) -> CheckedBody {
+pub(super) fn check_read_only_ask(checker: &mut PlanChecker<'_>, ask: &ast::Ask) -> CheckedBody {
     let known = find_agent(checker, &ask.agent);
     if let Some(Err(reason)) = known.map(|agent| can_look(checker, agent)) {
         let found = Diagnostic::new(&codes::effects::VERIFY_NOT_READ, ask.agent.span, reason.0);
         checker.report(found.help(reason.1));
     }
-    let called = (CallKind::LookingAgent, Effect::Read);
+    let called = (CallKind::ReadOnlyAgent, Effect::Read);
     check_asked(checker, ask.span(), ask, known, called)
 }
 
@@ -133,7 +133,7 @@ fn check_prompted(
 ) -> CheckedBody {
     let parameters = match called.kind {
         CallKind::Model => &[PROMPT, MODEL_NAME, WITH][..],
-        CallKind::Tool | CallKind::Skill | CallKind::Agent | CallKind::LookingAgent => {
+        CallKind::Tool | CallKind::Skill | CallKind::Agent | CallKind::ReadOnlyAgent => {
             &[PROMPT, WITH]
         }
     };
@@ -146,9 +146,14 @@ fn check_prompted(
 }
 
 /// What `verify: agents` asks: with a prompt, and with data in this place.
-pub(super) fn looking_ask(agent: Arc<str>, prompt: Code, data: Code, returns: Type) -> CheckedBody {
+pub(super) fn read_only_ask(
+    agent: Arc<str>,
+    prompt: Code,
+    data: Code,
+    returns: Type,
+) -> CheckedBody {
     let called = Signature {
-        kind: CallKind::LookingAgent,
+        kind: CallKind::ReadOnlyAgent,
         effect: Effect::Read,
         ..Signature::unknown(agent, "ask".into())
     };

@@ -84,8 +84,8 @@ pub enum CallKind {
     Skill,
     /// An agent as a whole, by `ask`: it chooses among its own tools.
     Agent,
-    /// An agent that looks whether something has happened: it chooses among those of its tools that change nothing.
-    LookingAgent,
+    /// An agent that is asked whether something has happened: it chooses among those of its tools that change nothing.
+    ReadOnlyAgent,
     /// A model, by `infer`.
     Model,
 }
@@ -95,7 +95,7 @@ impl CallKind {
     #[must_use]
     pub const fn is_agent(self) -> bool {
         match self {
-            Self::Skill | Self::Agent | Self::LookingAgent => true,
+            Self::Skill | Self::Agent | Self::ReadOnlyAgent => true,
             Self::Tool | Self::Model => false,
         }
     }
@@ -105,7 +105,7 @@ impl CallKind {
     pub const fn word(self) -> Option<&'static str> {
         match self {
             Self::Tool | Self::Skill => None,
-            Self::Agent | Self::LookingAgent => Some("ask"),
+            Self::Agent | Self::ReadOnlyAgent => Some("ask"),
             Self::Model => Some("infer"),
         }
     }
@@ -177,7 +177,7 @@ impl Signature {
     pub fn written(&self) -> String {
         match self.kind {
             CallKind::Tool | CallKind::Skill => self.path(),
-            CallKind::Agent | CallKind::LookingAgent => format!("ask {}", self.namespace),
+            CallKind::Agent | CallKind::ReadOnlyAgent => format!("ask {}", self.namespace),
             CallKind::Model => "infer".to_owned(),
         }
     }

@@ -147,7 +147,7 @@ impl Agent<'_> {
 
     /// Who is asked to look has to: what it says without that is no answer.
     fn knows_what_it_says(&self) -> Result<(), CallError> {
-        if self.has_looked || self.request.signature.kind != CallKind::LookingAgent {
+        if self.has_looked || self.request.signature.kind != CallKind::ReadOnlyAgent {
             return Ok(());
         }
         let message = "it answered without having looked: none of its tools has told it anything";

@@ -166,9 +166,9 @@ impl Toolbox {
                 .tool(namespace, &signature.name)
                 .map(|tool| tool.transport.clone()),
             CallKind::Model => catalog.model(),
-            CallKind::Agent | CallKind::LookingAgent => catalog.agent(namespace, |tool| {
+            CallKind::Agent | CallKind::ReadOnlyAgent => catalog.agent(namespace, |tool| {
                 may_call(&scope.permissions, &tool.signature).ok()?;
-                let only_looks = signature.kind == CallKind::LookingAgent;
+                let only_looks = signature.kind == CallKind::ReadOnlyAgent;
                 if only_looks && !tool.signature.effect.is_read_only() {
                     return None;
                 }

@@ -25,7 +25,7 @@ pub fn may_call(permissions: &Permissions, signature: &Signature) -> Result<(), 
             permissions.agent(namespace)
         }
         // It calls tools of its namespace, each of which is held against the same.
-        CallKind::Agent | CallKind::LookingAgent => {
+        CallKind::Agent | CallKind::ReadOnlyAgent => {
             permissions.any_tool_of(namespace)?;
             permissions.agent(namespace)
         }

@@ -332,7 +332,7 @@ impl Catalog {
         match called.kind {
             CallKind::Tool | CallKind::Skill => None,
             CallKind::Model => prompts(),
-            CallKind::Agent | CallKind::LookingAgent => match self.server(&called.namespace) {
+            CallKind::Agent | CallKind::ReadOnlyAgent => match self.server(&called.namespace) {
                 Some(server) if server.clone().agent().is_some() => None,
                 _ => prompts(),
             },

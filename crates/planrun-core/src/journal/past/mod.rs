@@ -57,8 +57,7 @@ pub struct Past {
     idle: Vec<(i128, i128)>,
     /// The moment that the run itself waits for while no process drives it.
     rests_until: Option<i128>,
-    /// What was done again.
-    pub lives: Lives,
+    pub generations: Generations,
     /// The moment of the event before the last one.
     before_last: i128,
     /// How often each kind of event was told of each path and has not been lived through again, by their `place`.
@@ -351,7 +350,7 @@ impl Past {
             step.earlier.extend(step.call.take());
             step.asked.iter_mut().for_each(|asked| asked.over = true);
         }
-        self.lives.retries.push(path.clone());
+        self.generations.retries.push(path.clone());
         self.told(EventName::StepRetried, &path);
         self.learn(at, NewsKind::Retried { path });
     }
@@ -467,29 +466,31 @@ fn place(event: EventName, path: &str) -> u64 {
     hasher.finish()
 }
 
-/// Steps that were done again, in order, and how many of these times were lived through again.
+/// The generations of steps: one that is done again, and what works for it, begins a new one.
 #[derive(Debug, Default)]
-pub struct Lives {
+pub struct Generations {
+    /// The paths of what was done again, in order.
     retries: Vec<Arc<str>>,
-    relived: usize,
+    /// How many of them were replayed.
+    replayed: usize,
 }
 
-impl Lives {
-    /// The next time is lived through again.
-    pub fn relive(&mut self) {
-        self.relived += 1;
+impl Generations {
+    /// The next retry is replayed.
+    pub fn replay_retry(&mut self) {
+        self.replayed += 1;
     }
 
-    /// How often a step, or one that holds it, was done again in all.
-    fn all(&self, path: &str) -> usize {
+    /// The latest generation of a step.
+    fn latest(&self, path: &str) -> usize {
         count(&self.retries, path)
     }
 
-    /// The same in what was lived through again.
+    /// Its generation in what was replayed so far.
     #[must_use]
-    pub fn relived(&self, path: &str) -> usize {
+    pub fn current(&self, path: &str) -> usize {
         count(
-            self.retries.get(..self.relived).unwrap_or(&self.retries),
+            self.retries.get(..self.replayed).unwrap_or(&self.retries),
             path,
         )
     }
@@ -506,25 +507,35 @@ fn holds(outer: &str, path: &str) -> bool {
 }
 
 impl PastStep {
-    /// The next call of the step in what is lived through: of those that were begun when it had been done again so often.
-    pub fn next_call(&mut self, life: usize) -> Option<PastCall> {
-        while self.earlier.front().is_some_and(|call| call.life < life) {
+    /// The next call of the step in what is replayed, of those of this generation.
+    pub fn next_call(&mut self, generation: usize) -> Option<PastCall> {
+        while self
+            .earlier
+            .front()
+            .is_some_and(|call| call.generation < generation)
+        {
             self.earlier.pop_front();
         }
         match self.earlier.front() {
-            Some(call) if call.life > life => None,
+            Some(call) if call.generation > generation => None,
             Some(_) => self.earlier.pop_front(),
-            None => self.call.take_if(|call| call.life <= life),
+            None => self.call.take_if(|call| call.generation <= generation),
         }
     }
 
     /// Whether there is such a call.
     #[must_use]
-    pub fn has_next_call(&self, life: usize) -> bool {
-        let mut earlier = self.earlier.iter().filter(|call| call.life >= life);
+    pub fn has_next_call(&self, generation: usize) -> bool {
+        let mut earlier = self
+            .earlier
+            .iter()
+            .filter(|call| call.generation >= generation);
         match earlier.next() {
-            Some(call) => call.life == life,
-            None => self.call.as_ref().is_some_and(|call| call.life <= life),
+            Some(call) => call.generation == generation,
+            None => self
+                .call
+                .as_ref()
+                .is_some_and(|call| call.generation <= generation),
         }
     }
 }

@@ -128,13 +128,13 @@ impl Past {
     /// A result that was given before has stood for a call. Where that was found in the middle of the run, it comes again
     /// at its place.
     fn copied(&mut self, path: Arc<str>, output: Value, cached: bool, at: i128) {
-        let life = self.lives.all(&path);
+        let generation = self.generations.latest(&path);
         let step = self.step(path.clone(), at);
         if !cached {
             step.copied = Some(output);
             return self.told(EventName::StepCopied, &path);
         }
-        step.call = Some(PastCall::cached(at, step.attempts, life));
+        step.call = Some(PastCall::cached(at, step.attempts, generation));
         let outcome = Ok(output);
         self.learn(at, NewsKind::Answer { path, outcome });
     }
@@ -248,7 +248,7 @@ impl Past {
             // The gate before this execution is behind the run; the first one tells when the step began.
             self.forget_last_answer(&path, execution);
         }
-        let life = self.lives.all(&path);
+        let generation = self.generations.latest(&path);
         let step = self.step(path, at);
         (step.state, step.tool) = (StepState::Running, tool);
         step.attempts = attempt;
@@ -258,7 +258,7 @@ impl Past {
         let lost = open.filter(|call| call.phase == PastPhase::InFlight);
         let call = PastCall {
             execution,
-            life,
+            generation,
             sent_at: at,
             arrived: same.and_then(|call| call.arrived.or(lost.map(|lost| lost.sent_at))),
             may_have_happened: lost.is_some()
@@ -382,7 +382,7 @@ mod tests {
 
     /// The branch of a race that waited for its turn until another one had won has begun no call. Done again, it has.
     #[test]
-    fn a_call_belongs_to_the_time_after_its_step_was_done_again() {
+    fn a_call_belongs_to_a_generation_of_its_step() {
         let mut past = Past::default();
         let cached = |past: &mut Past, path: &str| past.copied(path.into(), Value::Null, true, 0);
         cached(&mut past, "a.first");
@@ -390,16 +390,16 @@ mod tests {
         cached(&mut past, "a.b");
         cached(&mut past, "ab");
         let has = |past: &Past, path: &str| {
-            let life = past.lives.relived(path);
-            past.steps[path].has_next_call(life)
+            let generation = past.generations.current(path);
+            past.steps[path].has_next_call(generation)
         };
         assert!(!has(&past, "a.b") && has(&past, "ab") && has(&past, "a.first"));
         let step = past.steps.get_mut("a.b").unwrap();
         assert!(step.next_call(0).is_none());
-        past.lives.relive();
+        past.generations.replay_retry();
         assert!(
             has(&past, "a.b") && !has(&past, "a.first"),
-            "its time is over"
+            "its generation is over"
         );
         let step = past.steps.get_mut("a.b").unwrap();
         assert!(step.next_call(1).is_some());

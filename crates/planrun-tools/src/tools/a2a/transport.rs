@@ -81,7 +81,7 @@ impl Transport for AgentTransport {
             _ => Map::new(),
         };
         let arguments = match request.signature.kind {
-            CallKind::Agent | CallKind::LookingAgent => told(arguments, &request.signature),
+            CallKind::Agent | CallKind::ReadOnlyAgent => told(arguments, &request.signature),
             CallKind::Tool | CallKind::Skill | CallKind::Model => arguments,
         };
         let (server, tool) = (self.server.clone(), self.tool.clone());
