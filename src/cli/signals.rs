@@ -1,5 +1,6 @@
 //! What interrupts a command: Ctrl-C, and the signals by which a system ends programs.
 
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, Once, PoisonError};
 
 use planrun_tools::tools::kill_programs;
@@ -18,16 +19,18 @@ pub fn stop_on_signal(cancel: CancellationToken) {
 }
 
 /// From now on a signal that nothing stops at ends the process, and the programs that it runs. Signals are waited for in a thread of
-/// their own, so that they count whatever the run is busy with.
+/// their own, so that they count whatever the run is busy with; once this returns, none is missed.
 pub fn end_on_signal() {
     static WATCHES: Once = Once::new();
     WATCHES.call_once(|| {
+        let (ready, is_ready) = sync_channel(1);
         // Without the thread, the system ends the process as ever.
-        let _ = std::thread::Builder::new().spawn(watch);
+        let _ = std::thread::Builder::new().spawn(move || watch(&ready));
+        let _ = is_ready.recv();
     });
 }
 
-fn watch() -> std::io::Result<()> {
+fn watch(ready: &SyncSender<()>) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -35,6 +38,7 @@ fn watch() -> std::io::Result<()> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
+        let _ = ready.send(());
         loop {
             tokio::select! {
                 _ = interrupt.recv() => {}
