@@ -1,10 +1,10 @@
 //! What interrupts a command: Ctrl-C, and the signals by which a system ends programs.
 
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, Once, PoisonError};
 
 use planrun_tools::tools::kill_programs;
-use tokio::signal::unix::{SignalKind, signal};
+use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
@@ -18,40 +18,26 @@ pub fn stop_on_signal(cancel: CancellationToken) {
     end_on_signal();
 }
 
-/// From now on a signal that nothing stops at ends the process, and the programs that it runs. Signals are waited for in a thread of
-/// their own, so that they count whatever the run is busy with; once this returns, none is missed.
+/// From now on a signal that nothing stops at ends the process, and the programs that it runs. None is missed once this
+/// returns. Signals are waited for in a thread of their own, so that they count whatever the run is busy with.
 pub fn end_on_signal() {
     static WATCHES: Once = Once::new();
     WATCHES.call_once(|| {
-        let (ready, is_ready) = sync_channel(1);
-        // Without the thread, the system ends the process as ever.
-        let _ = std::thread::Builder::new().spawn(move || watch(&ready));
-        let _ = is_ready.recv();
+        // Where the system has no room for it, it ends the process as ever.
+        if let Ok(signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) {
+            let _ = std::thread::Builder::new().spawn(move || watch(signals));
+        }
     });
 }
 
-fn watch(ready: &SyncSender<()>) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut hangup = signal(SignalKind::hangup())?;
-        let _ = ready.send(());
-        loop {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-            }
-            let stops = STOPS.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(cancel) = stops {
-                cancel.cancel();
-            } else {
-                kill_programs();
-                std::process::exit(i32::from(Exit::Interrupted.code()));
-            }
+fn watch(mut signals: Signals) {
+    for _ in &mut signals {
+        let stops = STOPS.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(cancel) = stops {
+            cancel.cancel();
+        } else {
+            kill_programs();
+            std::process::exit(i32::from(Exit::Interrupted.code()));
         }
-    })
+    }
 }
