@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
 use crate::lint::suspicions;
+use crate::types::BUILT_IN;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let mut told = BTreeSet::new();
@@ -12,6 +13,10 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let Some(description) = &signature.description else {
             continue;
         };
+        // The program describes its own tools itself, and patterns that nobody needs take longer than a small plan.
+        if BUILT_IN.contains(&&*signature.namespace) {
+            continue;
+        }
         if !told.insert(signature.path()) {
             continue;
         }
