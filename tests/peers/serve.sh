@@ -10,7 +10,9 @@ needs python3 "clients of planrun serve"
 
 # Pinned, so that a new release of a peer is a change of this file. The Inspector needs a node that is newer than many machines have.
 clients="@modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/inspector@2.12.0 node@22.23.3"
+panel="@modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2.4.0 jsdom@31.0.1"
 prepared npm "$clients" npm_packages
+prepared panel "$panel" npm_packages
 for make in 1.30.0 2.3.0; do
     prepared "python-$make" "mcp==$make" python_packages
 done
@@ -56,6 +58,11 @@ talks "TypeScript SDK 2.4.0" 2025-06-18 node "$root/tests/peers/serve/talk.mjs" 
 talks "TypeScript SDK 2.4.0" 2026-07-28 node "$root/tests/peers/serve/talk.mjs" "$peers/npm" 2
 talks "Python SDK 1.30.0" 2025-11-25 "$peers/python-1.30.0/bin/python" "$root/tests/peers/serve/talk.py" 1.30.0
 talks "Python SDK 2.3.0" 2026-07-28 "$peers/python-2.3.0/bin/python" "$root/tests/peers/serve/talk.py" 2.3.0
+
+# The panel in the host of the package for MCP Apps.
+cp -r "$place/project" "$place/panel"
+node "$root/tests/peers/serve/panel.mjs" "$peers/panel" "$planrun" "$place/panel"
+echo "planrun serve: the panel of a question is shown by the host of ext-apps 2.0.4, which opens its page"
 
 # The Inspector in both eras; with --strict a schema that some client does not take is a failure.
 "$planrun" serve --bind 127.0.0.1:0 --token-file token > address 2> serve.log &

@@ -1,5 +1,6 @@
 //! Plan mode as a client of the protocol has it: over streams, with a person who answers or does not.
 
+mod app;
 mod asking;
 mod changes;
 mod ends;
@@ -107,6 +108,8 @@ impl Desk {
 enum Person {
     /// It cannot ask anybody.
     Nobody,
+    /// It cannot ask, and shows panels beside results.
+    SeesPanels,
     /// What is said to each question, after so long.
     Says(VecDeque<(Json, Duration)>),
     /// The same, at a client that opens pages; whether it shows forms, too. What is sent to a page that is opened, if anything.
@@ -179,6 +182,10 @@ impl Peer {
     fn capabilities(&self) -> Json {
         match self.person {
             Person::Nobody => json!({}),
+            Person::SeesPanels => {
+                let html = json!({ "mimeTypes": ["text/html;profile=mcp-app"] });
+                json!({ "extensions": { "io.modelcontextprotocol/ui": html } })
+            }
             Person::Says(_) => json!({ "elicitation": { "form": {} } }),
             Person::Opens {
                 shows_forms: true, ..

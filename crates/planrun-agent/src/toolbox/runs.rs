@@ -52,7 +52,7 @@ impl Called {
         match reply {
             Reply::Told { text, .. } => Self::Answered(text),
             Reply::Failed(why) | Reply::Unknown(why) => Self::Failed(why),
-            Reply::Asks(question, _) => Self::Waits {
+            Reply::Waits { question, .. } | Reply::Asks(question, _) => Self::Waits {
                 run: question.run.clone(),
                 question: question.text.clone(),
             },

@@ -1,5 +1,6 @@
 //! The server of the Model Context Protocol: revisions 2024-11-05 to 2026-07-28, over pipes and over HTTP.
 
+mod app;
 mod client;
 mod elicitation;
 mod ending;
@@ -150,10 +151,12 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         self.mode.look();
-        let tools = self.mode.tools().into_iter().map(tool);
+        let has_panel = app::is_shown(&context);
+        let tools = self.mode.tools().into_iter();
+        let tools = tools.map(|definition| tool(definition, has_panel));
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 
@@ -351,7 +354,8 @@ async fn news(
     Some(News { tools: false, runs })
 }
 
-fn tool(definition: Definition) -> Tool {
+/// A definition as the protocol has it; `has_panel` where the client shows the panel.
+fn tool(definition: Definition, has_panel: bool) -> Tool {
     let Definition {
         name,
         title,
@@ -359,6 +363,7 @@ fn tool(definition: Definition) -> Tool {
         input,
         output,
         hints,
+        may_ask,
     } = definition;
     let annotations = ToolAnnotations::new()
         .read_only(hints.read_only)
@@ -368,5 +373,6 @@ fn tool(definition: Definition) -> Tool {
     let mut tool = Tool::new(name, description, Arc::new(input)).annotate(annotations);
     tool.title = Some(title);
     tool.output_schema = output.map(Arc::new);
+    tool.meta = (has_panel && may_ask).then(app::of_tool);
     tool
 }

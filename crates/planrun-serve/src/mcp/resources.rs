@@ -1,4 +1,4 @@
-//! Resources: the language in pages, and the journals of runs.
+//! Resources: the language in pages, the journals of runs, and the panel.
 
 use planrun_runs::runs::{EventOptions, Planrun};
 use rmcp::ErrorData;
@@ -8,6 +8,7 @@ use rmcp::model::{
 };
 use serde_json::json;
 
+use super::app;
 use crate::discovery::{language_page, language_topics};
 
 /// Before the topic of a page.
@@ -19,7 +20,7 @@ pub(super) const RUN_TEMPLATE: &str = "planrun://runs/{id}";
 /// Bytes of a journal; the rest is read with `planrun runs events`.
 const MAX_JOURNAL: usize = 256 * 1024;
 
-/// The pages of the language.
+/// The pages of the language. The panel is found by the tools that name it.
 pub(super) fn list() -> ListResourcesResult {
     let page = |topic: &str| {
         Resource::new(format!("{LANGUAGE}{topic}"), format!("language/{topic}"))
@@ -52,6 +53,9 @@ pub(super) fn read(planrun: &Planrun, uri: &str) -> Result<ReadResourceResult, E
         let place = json!({ "uri": uri });
         ErrorData::resource_not_found(format!("there is no resource {uri}"), Some(place))
     };
+    if uri == app::URI {
+        return Ok(ReadResourceResult::new(vec![app::contents()]));
+    }
     let (text, mime) = if let Some(topic) = uri.strip_prefix(LANGUAGE) {
         let page = language_page(topic).ok_or_else(nothing)?;
         (page, "text/markdown")

@@ -8,6 +8,7 @@ use rmcp::model::{
     InputRequiredResult, Resource, ResourceContents,
 };
 
+use super::app;
 use super::elicitation::request;
 use crate::asking::{PutQuestion, Way};
 use crate::mode::Reply;
@@ -33,6 +34,15 @@ pub(super) fn response(
             let content = std::iter::once(ContentBlock::text(text)).chain(blocks);
             let mut result = CallToolResult::success(content.collect());
             result.structured_content = value;
+            result.into()
+        }
+        Reply::Waits {
+            text,
+            question,
+            page,
+        } => {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+            result.meta = Some(app::of_result(&question, page.as_deref()));
             result.into()
         }
         Reply::Failed(text) => CallToolResult::error(vec![ContentBlock::text(text)]).into(),

@@ -25,6 +25,8 @@ pub struct Definition {
     /// What its result conforms to, where that is known.
     pub output: Option<Map<String, Json>>,
     pub hints: Hints,
+    /// Whether a run may stand behind it that asks the person something.
+    pub may_ask: bool,
 }
 
 /// What a tool does, for clients that decide by it whether they ask first.
@@ -37,6 +39,8 @@ pub struct Hints {
     pub open_world: bool,
 }
 
+/// The tools that run plans, or wait for a run.
+const RUNS: [&str; 3] = ["read", "run", "runs"];
 /// Bytes of what is said of a saved plan.
 const PLAN_BYTES: usize = 400;
 
@@ -162,6 +166,7 @@ fn define(
         input,
         output: None,
         hints,
+        may_ask: RUNS.contains(&name),
     }
 }
 
@@ -192,6 +197,7 @@ pub fn of_plan(plan: &Signature) -> Definition {
         input: object(plan.arguments_schema()).unwrap_or_default(),
         output,
         hints: Hints::of(plan.effect),
+        may_ask: true,
     }
 }
 

@@ -216,18 +216,28 @@ impl PlanMode {
     /// address of a page that a client has shown is the person's business.
     async fn unanswered(&self, question: &PutQuestion) -> Reply {
         let run = &question.run;
-        let page = if self.pages.is_open(run, &question.path) {
-            " on the page that they have opened or".to_owned()
+        let is_open = self.pages.is_open(run, &question.path);
+        let page = if is_open {
+            None
         } else {
-            let address = self.pages.of(question).await;
-            address.map_or(String::new(), |address| format!(" at {address} or"))
+            self.pages.of(question).await
         };
-        Reply::text(format!(
-            "run {run} waits for the person, and goes on by itself after the answer. Tell the person to answer{page} with `{}`. \
+        let place = match &page {
+            Some(address) => format!(" at {address} or"),
+            None if is_open => " on the page that they have opened or".to_owned(),
+            None => String::new(),
+        };
+        let text = format!(
+            "run {run} waits for the person, and goes on by itself after the answer. Tell the person to answer{place} with `{}`. \
              Then runs(id: \"{run}\", wait_s: 45). The question:\n{}",
             question.command(),
             question.text
-        ))
+        );
+        Reply::Waits {
+            text,
+            question: Box::new(question.clone()),
+            page,
+        }
     }
 }
 

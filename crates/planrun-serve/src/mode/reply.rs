@@ -19,6 +19,13 @@ pub enum Reply {
     Failed(String),
     /// There is no such tool, so nothing could be called.
     Unknown(String),
+    /// A run waits for a person whom the client has not asked: a text for the model, the question, and the address of its
+    /// page where the person is not there yet.
+    Waits {
+        text: String,
+        question: Box<PutQuestion>,
+        page: Option<String>,
+    },
     /// Somebody has to be asked, by a client that makes the call again with the answer.
     Asks(Box<PutQuestion>, Way),
 }

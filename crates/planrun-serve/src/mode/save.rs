@@ -33,7 +33,9 @@ impl PlanMode {
             Reply::Failed(why) | Reply::Unknown(why) | Reply::Told { text: why, .. } => {
                 NotKept(why)
             }
-            Reply::Asks(..) => NotKept("a question stands in its way".to_owned()),
+            Reply::Waits { .. } | Reply::Asks(..) => {
+                NotKept("a question stands in its way".to_owned())
+            }
         })
     }
 
