@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod blocks;
 pub mod file_tools;
+pub mod markup;
 pub mod planner;
 pub mod profile;
 pub mod references;

@@ -1,11 +1,12 @@
 //! References in a request, in rules and in skills: `@[path]`, `@[path:10]` and `@[path:10:20]` bring the text of files along.
 
 use std::fmt::Write as _;
-use std::ops::Range;
 use std::path::PathBuf;
 
 use planrun_tools::host::FileKind;
 use planrun_tools::tools::FileWorld;
+
+use crate::markup::{Macros, Mark, parts};
 
 /// So many references of a request are followed.
 const MAX_REFERENCES: usize = 32;
@@ -13,6 +14,10 @@ const MAX_REFERENCES: usize = 32;
 const MAX_DEPTH: usize = 8;
 /// Bytes of all that they bring along.
 const MAX_BYTES: usize = 512 * 1024;
+/// Bytes of what stands between the brackets of one.
+const MAX_WRITTEN: usize = 4096;
+/// Bytes of the values of macros in one text.
+const MAX_VALUES: usize = 64 * 1024;
 /// Entries of a folder that are told.
 const MAX_ENTRIES: usize = 500;
 
@@ -27,24 +32,25 @@ struct Reference<'a> {
 }
 
 /// A request with what it refers to under it, as far as these files may be read. What cannot be read is told in its place, and
-/// so is what one of the requests `before` it in the conversation has brought along as it still is.
+/// so is what one of the requests `before` it in the conversation has brought along as it still is. The macros are those of the
+/// conversation; only the request itself defines others, never what it brings along.
 #[must_use]
-pub fn expanded(request: &str, before: &[&str], files: &FileWorld) -> String {
+pub fn expanded(request: &str, before: &[&str], macros: &mut Macros, files: &FileWorld) -> String {
     let mut found = Vec::new();
-    for (_, reference) in references(request) {
-        if !found.contains(&reference) {
-            found.push(reference);
+    let mut text = filled_in(request, macros, |written, _| {
+        let told = format!("@[{written}]");
+        if !found.contains(&written) {
+            found.push(written);
         }
-    }
-    let mut text = request.to_owned();
+        told
+    });
     let mut left = MAX_BYTES;
-    for (index, reference) in found.iter().enumerate() {
+    for (index, written) in found.iter().enumerate() {
         let told = if index < MAX_REFERENCES {
-            content(reference, files)
+            content(&Reference::of(written), files)
         } else {
             Err(format!("at most {MAX_REFERENCES} references are followed"))
         };
-        let written = reference.written;
         let told = match told {
             Ok(content) => {
                 let whole = block(written, &content, MAX_BYTES);
@@ -63,6 +69,43 @@ pub fn expanded(request: &str, before: &[&str], files: &FileWorld) -> String {
         text.push_str(&told);
     }
     text
+}
+
+/// A text without its definitions, with values in the places of macros, and with what is made of each reference. Values are
+/// text: what looks like a mark in one is none.
+fn filled_in(
+    text: &str,
+    macros: &mut Macros,
+    mut referred: impl FnMut(String, &Macros) -> String,
+) -> String {
+    let mut told = String::new();
+    let mut left = MAX_VALUES;
+    for (written, mark) in parts(text) {
+        let part = match mark {
+            None => written.to_owned(),
+            Some(Mark::Reference(inner)) => match macros.filled(inner, MAX_WRITTEN) {
+                Some(inner) => referred(inner, macros),
+                None => {
+                    format!("{written} could not be read: it has more than {MAX_WRITTEN} bytes")
+                }
+            },
+            Some(Mark::Definition { name, value }) => {
+                macros.define(name, value).err().unwrap_or_default()
+            }
+            Some(Mark::Use(name)) => match macros.value(name) {
+                None => written.to_owned(),
+                Some(value) if value.len() > left => {
+                    format!("{written} is not filled in: values have more than {MAX_VALUES} bytes")
+                }
+                Some(value) => {
+                    left -= value.len();
+                    value.to_owned()
+                }
+            },
+        };
+        told.push_str(&part);
+    }
+    told
 }
 
 /// What a reference brings along, at most so many bytes of it.
@@ -101,28 +144,22 @@ impl<'a> Inlining<'a> {
 
     /// A text that stands in this file, with what it refers to in it.
     pub fn inlined(&mut self, path: &str, text: &str) -> String {
-        self.nested(text, &mut vec![path.to_owned()])
+        self.nested(text, &mut vec![path.to_owned()], Macros::default())
     }
 
-    fn nested(&mut self, text: &str, chain: &mut Vec<String>) -> String {
-        let mut told = String::new();
-        let mut end = 0;
-        for (range, reference) in references(text) {
-            told.push_str(text.get(end..range.start).unwrap_or_default());
-            end = range.end;
-            let content = self.one(&reference, chain);
-            told.push_str(&content.unwrap_or_else(|why| {
-                format!("@[{}] could not be read: {why}", reference.written)
-            }));
-        }
-        told.push_str(text.get(end..).unwrap_or_default());
-        told
+    /// What the text defines holds in it and in what it brings along, and nowhere else.
+    fn nested(&mut self, text: &str, chain: &mut Vec<String>, mut macros: Macros) -> String {
+        filled_in(text, &mut macros, |written, macros| {
+            let content = self.one(&Reference::of(&written), chain, macros);
+            content.unwrap_or_else(|why| format!("@[{written}] could not be read: {why}"))
+        })
     }
 
     fn one(
         &mut self,
         reference: &Reference<'_>,
         chain: &mut Vec<String>,
+        macros: &Macros,
     ) -> Result<String, String> {
         let path = self.own_path(reference.path);
         let path = path.unwrap_or_else(|| reference.path.to_owned());
@@ -149,7 +186,7 @@ impl<'a> Inlining<'a> {
         }
         self.bytes -= text.len();
         chain.push(path);
-        let told = self.nested(text.trim_end_matches('\n'), chain);
+        let told = self.nested(text.trim_end_matches('\n'), chain, macros.clone());
         chain.pop();
         Ok(told)
     }
@@ -179,27 +216,6 @@ impl<'a> Inlining<'a> {
         let text = text.map_err(|error| error.to_string());
         Some(text.and_then(|text| reference.lines_of(text)))
     }
-}
-
-/// The references of a text with their places, in their order.
-fn references(text: &str) -> Vec<(Range<usize>, Reference<'_>)> {
-    let mut found = Vec::new();
-    let mut start = 0;
-    while let Some(rest) = text.get(start..) {
-        let Some((before, after)) = rest.split_once("@[") else {
-            break;
-        };
-        let Some((written, _)) = after.split_once(']') else {
-            break;
-        };
-        let begin = start + before.len();
-        let end = begin + "@[".len() + written.len() + "]".len();
-        if !written.trim().is_empty() && !written.contains('\n') {
-            found.push((begin..end, Reference::of(written)));
-        }
-        start = end;
-    }
-    found
 }
 
 impl<'a> Reference<'a> {
@@ -318,6 +334,11 @@ mod tests {
         }
     }
 
+    /// A request of a conversation without macros.
+    fn alone(request: &str, before: &[&str], files: &FileWorld) -> String {
+        expanded(request, before, &mut Macros::default(), files)
+    }
+
     #[test]
     fn s4_25_references_bring_files_lines_and_folders() {
         let files = files();
@@ -331,7 +352,7 @@ mod tests {
         ] {
             let request = format!("look at @[{written}] twice: @[{written}]");
             let expected = format!("{request}\n\n@[{written}]:\n{content}");
-            assert_eq!(expanded(&request, &[], &files), expected);
+            assert_eq!(alone(&request, &[], &files), expected);
         }
     }
 
@@ -346,7 +367,7 @@ mod tests {
             ("src/a.rs:9", "it has 3 lines"),
             ("src/a.rs:3:2", "line 3 comes after line 2"),
         ] {
-            let told = expanded(&format!("@[{written}]"), &[], &files);
+            let told = alone(&format!("@[{written}]"), &[], &files);
             assert!(
                 told.contains(&format!("@[{written}] could not be read: ")),
                 "{told}"
@@ -354,28 +375,99 @@ mod tests {
             assert!(told.contains(why) && !told.contains("hunter2"), "{told}");
         }
         for text in ["a@b.c", "@[", "@[ ]", "@[x\ny]", "@[]"] {
-            assert_eq!(expanded(text, &[], &files), text);
+            assert_eq!(alone(text, &[], &files), text);
         }
     }
 
     #[test]
     fn s4_25_what_was_brought_along_before_is_not_brought_again_unless_it_has_changed() {
         let files = files();
-        let first = expanded("look at @[src/a.rs:1]", &[], &files);
-        let again = expanded("and @[src/a.rs:1]?", &["hm", &first], &files);
+        let first = alone("look at @[src/a.rs:1]", &[], &files);
+        let again = alone("and @[src/a.rs:1]?", &["hm", &first], &files);
         let told = "and @[src/a.rs:1]?\n\n@[src/a.rs:1]: content unchanged since request 2";
         assert_eq!(again, told);
-        let other = expanded("and @[src/a.rs]?", &[&first], &files);
+        let other = alone("and @[src/a.rs]?", &[&first], &files);
         assert!(other.ends_with("one\ntwo\nthree\n```"), "{other}");
         files
             .host
             .write_file(Path::new("/p/src/a.rs"), b"new\n")
             .unwrap();
-        let changed = expanded("and @[src/a.rs:1]?", &[&first], &files);
+        let changed = alone("and @[src/a.rs:1]?", &[&first], &files);
         assert!(
             changed.ends_with("@[src/a.rs:1]:\n```\nnew\n```"),
             "{changed}"
         );
+    }
+
+    #[test]
+    fn s4_25_macros_stand_for_texts_from_their_definition_on_and_in_later_requests() {
+        let files = files();
+        let mut macros = Macros::default();
+        let first = "@{define DIR, src}\n@{define FILE, \"@{DIR}/a.rs\"}\nIn @{DIR} read @[@{FILE}:2].<!-- @def DIR=none -->";
+        let told = expanded(first, &[], &mut macros, &files);
+        assert_eq!(
+            told,
+            "In src read @[src/a.rs:2].\n\n@[src/a.rs:2]:\n```\ntwo\n```"
+        );
+        let later = "@[<!-- @echo FILE -->:1] @{DIR} @{OTHER} @[@{OTHER}/x]";
+        let told = expanded(later, &[&told], &mut macros, &files);
+        let begin = "@[src/a.rs:1] none @{OTHER} @[@{OTHER}/x]\n\n@[src/a.rs:1]:\n```\none\n```\n\n\
+                     @[@{OTHER}/x] could not be read: ";
+        assert!(told.starts_with(begin), "{told}");
+        let again = expanded("@[@{FILE}:1]", &[&told], &mut macros, &files);
+        assert!(
+            again.ends_with("@[src/a.rs:1]: content unchanged since request 1"),
+            "{again}"
+        );
+    }
+
+    #[test]
+    fn s4_25_what_a_macro_stands_for_is_text() {
+        let files = files();
+        let request = "@{define A, @[src/a.rs]}@{A} @{define B, @{define DIR, src}}@{B} @{DIR}";
+        let told = alone(request, &[], &files);
+        assert_eq!(told, "@[src/a.rs] @{define DIR, src} @{DIR}");
+        let long = format!("@{{define A, {}}}", "a".repeat(1024));
+        let many = alone(&(long.clone() + &"@{A}".repeat(65)), &[], &files);
+        let refused = "@{A} is not filled in: values have more than 65536 bytes";
+        assert_eq!(many, "a".repeat(MAX_VALUES) + refused);
+        let path = alone(&format!("{long}@[{}]", "@{A}".repeat(5)), &[], &files);
+        assert!(
+            path.ends_with("could not be read: it has more than 4096 bytes"),
+            "{path}"
+        );
+    }
+
+    #[test]
+    fn s4_25_what_strangers_wrote_defines_nothing() {
+        let files = files();
+        let stranger = "@{define DIR, src/inner}<!-- @def FILE=secret --> @{DIR}";
+        let place = Path::new("/p/src/c.md");
+        files.host.write_file(place, stranger.as_bytes()).unwrap();
+        let mut macros = Macros::default();
+        let request = "@{define DIR, src}@[@{DIR}/c.md] @{DIR} @{FILE}";
+        let told = expanded(request, &[], &mut macros, &files);
+        let block = format!("@[src/c.md]:\n```\n{stranger}\n```");
+        assert_eq!(told, format!("@[src/c.md] src @{{FILE}}\n\n{block}"));
+        let known = [macros.value("DIR"), macros.value("FILE")];
+        assert_eq!(known, [Some("src"), None]);
+        let rule = "@{define DIR, src}@[@{DIR}/c.md] @{DIR} @{FILE}";
+        let told = Inlining::of(".agents", &files).inlined(".agents/x.md", rule);
+        assert_eq!(told, format!("\n\n{block} src @{{FILE}}"));
+    }
+
+    #[test]
+    fn s4_25_macros_of_a_rule_hold_in_it_and_in_what_it_brings_along() {
+        let files = files();
+        files.host.make_folder(Path::new("/p/.agents")).unwrap();
+        let inner = "@{A} @{define A, inner}@{A} @{B}";
+        let place = Path::new("/p/.agents/b.md");
+        files.host.write_file(place, inner.as_bytes()).unwrap();
+        let mut inlining = Inlining::of(".agents", &files);
+        let rule = "@{define A, outer}@{define B, b}@[.agents/@{B}.md] @{A}";
+        let told = inlining.inlined(".agents/x.md", rule);
+        assert_eq!(told, "outer inner b outer");
+        assert_eq!(inlining.inlined(".agents/y.md", "@{A}"), "@{A}");
     }
 
     #[test]

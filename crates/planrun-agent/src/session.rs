@@ -10,6 +10,8 @@ use planrun_tools::host::Host;
 use planrun_tools::project::{check_own_folder, make_own_folder, own_folder};
 use serde::{Deserialize, Serialize};
 
+use crate::markup::Macros;
+
 /// The version of the document.
 const VERSION: u32 = 1;
 /// A larger one is not read.
@@ -27,6 +29,9 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
     pub messages: Vec<Message>,
+    /// What its requests have defined.
+    #[serde(default, skip_serializing_if = "Macros::is_empty")]
+    pub macros: Macros,
     /// The runs that the calls of the last turn are, by the ids of the calls.
     #[serde(default)]
     pub runs: BTreeMap<String, String>,
@@ -271,6 +276,7 @@ mod tests {
         session.answer(vec![answered("a"), answered("b")]);
         session.messages.push(said(&[]));
         session.runs.insert("a".to_owned(), "run".to_owned());
+        session.macros.define("DIR", "notes").unwrap();
         sessions.save(&mut session).unwrap();
         assert_eq!(sessions.open("one").unwrap(), session);
         sessions.save(&mut session).unwrap();

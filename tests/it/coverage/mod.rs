@@ -16,7 +16,7 @@ use planrun_lang::source::SourceFile;
 use planrun_lang::value::Value;
 use planrun_runs::driver::{self, Answering, Context, Silence};
 use planrun_test::plantest::coverage::{
-    Coverage, Goals, Kind, Seen, Watching, html, json, lcov, text,
+    Coverage, Goal, Goals, Kind, Seen, Watching, html, json, lcov, text,
 };
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::Catalog;
@@ -371,6 +371,82 @@ fn listeners_and_what_looks_again_are_goals_too() {
             .any(|(own, count)| own.name == goal && count > 0)
     };
     assert!(fired("alarm") && !fired("quiet"));
+}
+
+const ASKED: &str = r#"use desk, mail
+
+tool desk.find(id: int) -> string read
+tool desk.close(id: int) -> string effect
+tool mail.send(to: string) -> string effect
+
+plan p(both: bool) -> string {
+    policy { verify: agents }
+    step first = desk.close(id: 7) when both
+    step second = desk.close(id: 8)
+    step told = mail.send(to: "li")
+    reply second
+}
+"#;
+
+/// How often each goal of the agents is reached where the desk, once it is asked, does this; and the report.
+fn asked(runs: &[(bool, Script)]) -> (BTreeMap<String, u64>, String) {
+    let file = Arc::new(SourceFile::new("asked.plan", ASKED));
+    let world = |said: Script| {
+        let tools = ["desk.find", "desk.close", "mail.send"];
+        let world = World::new().prompted([said]);
+        let usual = || [give(object!("x")), give(object!("x"))];
+        tools
+            .into_iter()
+            .fold(world, |world, tool| world.tool(tool, usual()))
+    };
+    let tools: Tools = world(give(object!(0)))
+        .into_catalog()
+        .signatures()
+        .cloned()
+        .collect();
+    let checked = sema::check_without_rules(&file, &tools, &Beside);
+    let plan = checked.plans.last().unwrap();
+    let mut seen = Seen::default();
+    for (both, said) in runs {
+        let inputs = BTreeMap::from([(Arc::from("both"), Value::Bool(*both))]);
+        let catalog = world(said.clone()).into_catalog();
+        watch(plan, &inputs, Vec::new(), catalog, &mut seen);
+    }
+    let goals = [Goals::of(&file, plan)];
+    let coverage = Coverage::of(&goals, &seen);
+    let of_agents = coverage.plans[0].goals();
+    let of_agents = of_agents.filter(|(goal, _)| goal.kind == Kind::Verify);
+    let name = |goal: &Goal| format!("{} {}", goal.name, goal.item.what.word());
+    let counts = of_agents.map(|(goal, count)| (name(goal), count));
+    (counts.collect(), text(&coverage))
+}
+
+#[test]
+fn what_agents_say_that_the_policy_asks_are_goals_of_the_agent() {
+    let said = |verified: Json| give(object!({ "verified": verified, "why": "seen" }));
+    insta::assert_snapshot!("agents_never_asked", asked(&[]).1);
+    for (answer, reached) in [
+        (said(object!(true)), [1, 0, 0, 1]),
+        (said(object!(false)), [0, 1, 0, 1]),
+        (said(Json::Null), [0, 0, 1, 1]),
+        (
+            Script::Fail("transient.unavailable", Sent::No),
+            [0, 0, 1, 1],
+        ),
+    ] {
+        // Whichever step is its first one, the agent is asked once.
+        for both in [true, false] {
+            let (counts, _) = asked(&[(both, answer.clone())]);
+            let names = [
+                "desk verified",
+                "desk failed",
+                "desk inconclusive",
+                "mail inconclusive",
+            ];
+            let expected = names.map(str::to_owned).into_iter().zip(reached);
+            assert_eq!(counts, expected.collect(), "{both}");
+        }
+    }
 }
 
 #[test]

@@ -237,7 +237,8 @@ impl Agent {
                 Message::System { .. } | Message::Assistant { .. } | Message::Tool { .. } => None,
             });
             let before: Vec<&str> = before.collect();
-            let text = expanded(request, &before, self.toolbox.files());
+            let files = self.toolbox.files();
+            let text = expanded(request, &before, &mut session.macros, files);
             session.messages.push(Message::User { text });
             self.save(session)?;
         } else if let Some(Message::Assistant { text, calls, .. }) = session.messages.last()

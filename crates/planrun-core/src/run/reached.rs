@@ -25,6 +25,8 @@ pub enum Reached {
     Undone,
     /// What verifies the step has begun.
     Verified,
+    /// Its agent was asked whether it was done, and said yes, no, or nothing of both.
+    Asked(Option<bool>),
     /// A listener has fired.
     Fired,
     /// A `reply` has its value.

@@ -1,4 +1,4 @@
-//! The arguments of calls of tools, from the text that a model writes them as.
+//! The arguments of calls of tools and the values of answers, from the text that a model writes them as.
 
 mod repair;
 mod scalar;
@@ -83,6 +83,35 @@ pub fn read(text: &str, schema: Option<&Contract>) -> Result<Arguments, Fault> {
             arguments(values, doubt)
         }
         Err(why) => Err(Fault::Broken { error, shown, why }),
+    }
+}
+
+/// The value of an answer: all of it, or what stands between its words. A guess is none.
+///
+/// # Errors
+/// Why there is none, for the model that has written it.
+pub fn value(answer: &str) -> Result<Json, String> {
+    let error = match serde_json::from_str(answer.trim()) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    let fenced = answer.rsplit("```").nth(1);
+    let brackets = answer.find(['{', '[']).zip(answer.rfind(['}', ']']));
+    let bracketed = brackets.and_then(|(first, last)| answer.get(first..=last));
+    // The first of them that can be read decides, so that no end which was cut off is taken for words around a value.
+    let mut parts = [Some(answer), fenced, bracketed].into_iter().flatten();
+    let read = parts.find_map(|part| repair(part).ok().filter(|read| !read.values.is_empty()));
+    let Repaired { values, is_guess } =
+        read.ok_or_else(|| format!("the answer is no JSON: {error}"))?;
+    match <[Json; 1]>::try_from(values) {
+        Ok([value]) if !is_guess => Ok(value),
+        Ok(_) => Err(format!(
+            "the answer is no JSON: {error}, and what was meant can only be guessed"
+        )),
+        Err(values) => Err(format!(
+            "the answer is {} values, and one is wanted",
+            values.len()
+        )),
     }
 }
 
@@ -350,6 +379,46 @@ mod tests {
             assert!(told.contains(why) && told.contains("line 1"), "{told}");
         }
         assert!(told("{n: 1}", None).contains("no schema"));
+    }
+
+    #[test]
+    fn the_value_of_an_answer_is_found_between_words_and_never_guessed() {
+        for (text, expected) in [
+            (
+                "Here it is:\n```\n[1, 2]\n```\nAnything else?",
+                json!([1, 2]),
+            ),
+            (
+                "In the form {n}:\n```json\n{\"n\": 1}\n```",
+                json!({ "n": 1 }),
+            ),
+            ("It is {'n': None,}, as \"you\" said.", json!({ "n": null })),
+            ("```json\n5\n```", json!(5)),
+            ("True", json!(true)),
+        ] {
+            assert_eq!(value(text), Ok(expected), "{text}");
+        }
+        for (text, why) in [
+            (
+                "It is 5",
+                "the answer is no JSON: expected value at line 1 column 1",
+            ),
+            ("", "the answer is no JSON: EOF"),
+            (
+                "{\"n\": 1}{\"n\": 2}",
+                "the answer is 2 values, and one is wanted",
+            ),
+            (
+                "{\"n\": 1}, {\"n\":",
+                "the answer is 2 values, and one is wanted",
+            ),
+            ("[{\"n\": 1}, {\"n\":", "can only be guessed"),
+            ("```json\n{\"n\": [1\n```", "can only be guessed"),
+            ("{\"n\": 1, \"n\": 2,}", "can only be guessed"),
+        ] {
+            let told = value(text).unwrap_err();
+            assert!(told.contains(why), "{text}: {told}");
+        }
     }
 
     fn json_value() -> impl Strategy<Value = Json> {

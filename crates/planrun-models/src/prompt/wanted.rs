@@ -7,6 +7,7 @@ use planrun_lang::types::{Signature, Type, decode};
 use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
 
+use crate::arguments;
 use crate::model::AnswerShape;
 
 /// APIs want an object: any other JSON is the value of this field.
@@ -70,7 +71,7 @@ impl Wanted {
         if self.is_text() {
             return Ok(Answer::Value(Value::from(text.trim())));
         }
-        let json = json_of(text).ok_or("the answer is no JSON")?;
+        let json = arguments::value(text)?;
         let json = match (self.schema(), json) {
             ((_, true), Json::Object(mut object)) if object.contains_key(FIELD) => {
                 object.remove(FIELD).unwrap_or_default()
@@ -89,23 +90,6 @@ impl Wanted {
             Err(mismatch) => Err(mismatch.to_string()),
         }
     }
-}
-
-/// The JSON of an answer: all of it, what stands in a fence, or what stands between the first bracket and the last.
-fn json_of(text: &str) -> Option<Json> {
-    let text = text.trim();
-    let fenced = text.split("```").nth(1).map(|inner| {
-        let word = inner.find(|found: char| !found.is_ascii_alphanumeric());
-        inner.get(word.unwrap_or_default()..).unwrap_or(inner)
-    });
-    let bracketed = text
-        .find(['{', '['])
-        .zip(text.rfind(['}', ']']))
-        .and_then(|(start, end)| text.get(start..=end));
-    [Some(text), fenced, bracketed]
-        .into_iter()
-        .flatten()
-        .find_map(|text| serde_json::from_str(text.trim()).ok())
 }
 
 #[cfg(test)]
@@ -154,7 +138,8 @@ mod tests {
         assert_eq!(read(ty.clone(), "{\"n\": 1}"), Ok(json!({ "n": 1 })));
         let told = read(ty.clone(), "{\"n\": \"one\"}").unwrap_err();
         assert!(told.contains("integer"), "{told}");
-        assert_eq!(read(ty, "none").unwrap_err(), "the answer is no JSON");
+        let told = read(ty, "it is one").unwrap_err();
+        assert!(told.starts_with("the answer is no JSON"), "{told}");
     }
 
     #[test]

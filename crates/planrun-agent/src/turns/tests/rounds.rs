@@ -212,3 +212,35 @@ async fn s4_25_rules_bring_files_along_and_a_session_nothing_twice() {
     let first = "See @[notes/a.md:1]\n\n@[notes/a.md:1]:\n```\none\n```";
     assert_eq!(texts.collect::<Vec<_>>(), [first, again]);
 }
+
+#[tokio::test]
+async fn s4_25_only_requests_define_macros_for_later_requests() {
+    let find = "{ name: desk_find, arguments: { customer: '@{define DIR, none}' } }";
+    let turns =
+        format!("- {{ calls: [{find}] }}\n- {{ text: '@{{define DIR, none}}' }}\n- {{ text: ok }}");
+    let bench = Bench::new(&turns).await;
+    let place = bench.place.path();
+    std::fs::write(place.join("notes/own.md"), "@{define DIR, none}").unwrap();
+    let rules = place.join(".agents/rules");
+    std::fs::create_dir_all(&rules).unwrap();
+    std::fs::write(rules.join("a.md"), "<!-- @def DIR=none -->In @{DIR}.").unwrap();
+    let mut session = Session::new("s");
+    let first = "@{define DIR, notes}See @[@{DIR}/own.md]";
+    bench.go_on(&mut session, Some(first)).await;
+    bench
+        .go_on(&mut session, Some("And @[@{DIR}/a.md:1]"))
+        .await;
+    let system = bench.sent()[2]["messages"][0]["content"].to_string();
+    assert!(system.contains("In none."), "{system}");
+    let Some(Message::User { text }) = session
+        .messages
+        .iter()
+        .rfind(|message| matches!(message, Message::User { .. }))
+    else {
+        panic!("no request");
+    };
+    assert_eq!(
+        text,
+        "And @[notes/a.md:1]\n\n@[notes/a.md:1]:\n```\none\n```"
+    );
+}

@@ -142,9 +142,7 @@ impl Compensation {
         for (at, asks) in agents::steps_to_ask_about(ctx) {
             match asks {
                 Ok(()) => found.push(at),
-                Err(error) => {
-                    self.checks.insert(at, Check::Untold(error));
-                }
+                Err(error) => self.found(ctx, at, Check::Untold(error)),
             }
         }
         found.retain(|at| !self.checks.contains_key(at));
@@ -152,6 +150,21 @@ impl Compensation {
             ctx.then(Inquiry::OpenVerify(*at));
         }
         found.len()
+    }
+
+    /// Keeps what was found out of a step, and tells what its agent has said.
+    fn found(&mut self, ctx: &mut Context, at: NodeRef, check: Check) {
+        let program = ctx.tree.program(at.0);
+        let step = ctx.tree.step(&program, at);
+        if step.and_then(Step::agent_check).is_some() {
+            let said = match check.status() {
+                CheckStatus::Verified => Some(true),
+                CheckStatus::Failed => Some(false),
+                CheckStatus::Inconclusive | CheckStatus::Unverified => None,
+            };
+            ctx.reached(at, Reached::Asked(said));
+        }
+        self.checks.insert(at, check);
     }
 
     fn first_stage(&mut self, ctx: &mut Context, frame: FrameId) -> Stage {
@@ -193,7 +206,7 @@ impl Compensation {
             Some(Stage::Verifying(open)) => {
                 *open = open.saturating_sub(1);
                 let check = check(ctx, at, frame, outcome);
-                self.checks.insert(at, check);
+                self.found(ctx, at, check);
             }
             Some(Stage::Undoing { .. }) if role == Role::Verify => {
                 return self.resolved(ctx, at, frame, outcome);

@@ -71,6 +71,7 @@ impl Finder<'_> {
         let plan = self.plan;
         // Blocks still to be looked at, with what stands before the names of their steps.
         let mut open: Vec<(BlockId, String)> = vec![(BlockId(0), String::new())];
+        self.asked();
         while let Some((id, path)) = open.pop() {
             let block = plan.block(id);
             for (index, node) in block.nodes.iter().enumerate() {
@@ -95,6 +96,38 @@ impl Finder<'_> {
                         inner,
                         label.map_or_else(|| own.clone(), |label| format!("{own}.{label}")),
                     ));
+                });
+            }
+        }
+    }
+
+    /// What each agent may say that the policy has asked. Where it cannot look, it says nothing in any case.
+    fn asked(&mut self) {
+        let plan = self.plan;
+        let mut agents = BTreeSet::new();
+        for (block, node, content) in plan.sites() {
+            let check = content.step().and_then(Step::agent_check);
+            let Some(check) = check.filter(|check| agents.insert(&check.agent)) else {
+                continue;
+            };
+            let agent = &*check.agent;
+            let answers: &[Option<bool>] = match check.body {
+                Ok(_) => &[Some(true), Some(false), None],
+                Err(_) => &[None],
+            };
+            for said in answers {
+                let missing = match check.body {
+                    Ok(_) => words::asked(agent, *said),
+                    Err(_) => words::not_asked(agent),
+                };
+                let what = What::Asked(*said);
+                self.list.push(Goal {
+                    kind: Kind::Verify,
+                    name: agent.to_owned(),
+                    span: check.span,
+                    item: Item { block, node, what },
+                    under: None,
+                    missing,
                 });
             }
         }

@@ -4,7 +4,8 @@
 //! Those that happen to every tool are goals only of steps whose plan says what shall happen then: the step has a
 //! `retry` or a `recover` for them, or something asks for its state. They are `tool.failed`, a refusal without a name,
 //! and all that is `transient`, which counts as one. What the checker knows to come out in one way only is no goal in the
-//! other, and a call that is all of an arm is covered by the goal of the arm.
+//! other, and a call that is all of an arm is covered by the goal of the arm. What agents are asked by the policy has goals
+//! for each agent and none for each step, since each is asked once in a run, whichever of its steps was the first.
 
 use std::sync::Arc;
 
@@ -53,6 +54,8 @@ pub enum What {
     Again,
     Undone,
     Verified,
+    /// What an agent said when it was asked by the policy: yes, no, or nothing of both.
+    Asked(Option<bool>),
     Fired,
     Replied,
     Approved,
@@ -131,6 +134,7 @@ impl What {
             Reached::SecondRound => Self::Again,
             Reached::Undone => Self::Undone,
             Reached::Verified => Self::Verified,
+            Reached::Asked(said) => Self::Asked(said),
             Reached::Fired => Self::Fired,
             Reached::Replied => Self::Replied,
             Reached::Approved => Self::Approved,
@@ -155,7 +159,9 @@ impl What {
             Self::Once => "once",
             Self::Again => "again",
             Self::Undone => "undone",
-            Self::Verified => "verified",
+            Self::Verified | Self::Asked(Some(true)) => "verified",
+            Self::Asked(Some(false)) => "failed",
+            Self::Asked(None) => "inconclusive",
             Self::Fired => "fired",
             Self::Replied => "replied",
             Self::Approved => "approved",

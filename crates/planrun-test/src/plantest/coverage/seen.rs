@@ -18,6 +18,24 @@ pub struct Item {
     pub what: What,
 }
 
+impl Item {
+    /// What a statement has come to. What an agent says counts for the agent, and stands at the first statement about which it
+    /// may be asked.
+    fn of(plan: &Plan, spot: (BlockId, NodeId), reached: &Reached) -> Self {
+        let what = What::of(reached);
+        let agent = |(block, node): (BlockId, NodeId)| {
+            Some(&plan.block(block).node(node).step()?.agent_check()?.agent)
+        };
+        let first = || {
+            let mut spots = plan.sites().map(|(block, node, _)| (block, node));
+            spots.find(|other| agent(*other) == agent(spot))
+        };
+        let own = matches!(what, What::Asked(_)).then(first).flatten();
+        let (block, node) = own.unwrap_or(spot);
+        Self { block, node, what }
+    }
+}
+
 /// A plan by its name and the hash of its text.
 type PlanKey = (Arc<str>, Arc<str>);
 
@@ -87,14 +105,7 @@ impl Observer for Watching<'_> {
     }
 
     fn reached(&mut self, plan: &Plan, block: BlockId, node: NodeId, what: &Reached) {
-        self.seen.note(
-            plan,
-            Item {
-                block,
-                node,
-                what: What::of(what),
-            },
-        );
+        self.seen.note(plan, Item::of(plan, (block, node), what));
         self.inner.reached(plan, block, node, what);
     }
 }

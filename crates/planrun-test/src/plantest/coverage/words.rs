@@ -81,6 +81,22 @@ pub(super) fn verify(name: &str) -> String {
     format!("`{name}.verify` never ran: no test gets so far, or loses the answer of `{name}`")
 }
 
+/// Of an agent that is asked by the policy.
+pub(super) fn asked(agent: &str, said: Option<bool>) -> String {
+    let word = match said {
+        Some(true) => "saw that its work was done",
+        Some(false) => "saw that its work was not done",
+        None => "left open whether its work was done",
+    };
+    let answer = said.map_or_else(|| "null".to_owned(), |said| said.to_string());
+    format!("`{agent}` never {word}: no test answers `{agent}.ask` with `verified: {answer}`")
+}
+
+/// Of an agent that would be asked by the policy, and cannot look.
+pub(super) fn not_asked(agent: &str) -> String {
+    format!("`{agent}` never did what it would be asked about: no test gets so far")
+}
+
 pub(super) fn undo(name: &str) -> String {
     format!("`{name}.undo` never ran: no test makes the plan fail after it")
 }
