@@ -216,7 +216,7 @@ fn plan(planrun: Planrun, arguments: &Arguments, terminal: Terminal) -> Result<E
             "the run {} has failed; the model corrects the plan",
             outcome.run
         ));
-        answer = wait(planner.repair(&report))?;
+        answer = wait(planner.repair(&outcome.run, &report))?;
         base = Some(outcome.run);
     }
 }

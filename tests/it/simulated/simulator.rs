@@ -8,7 +8,7 @@ use std::time::Duration;
 use planrun_core::journal::{Event, EventKind, FormField, Past};
 use planrun_core::run::{
     CachedCall, CallId, CallRequest, Command, Defaults, Input, Interruption, Moment, Order,
-    Outcome, Program, Recalled, Run, Setup,
+    Outcome, Program, Recalled, Run, Setup, Verifying,
 };
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
@@ -153,7 +153,7 @@ impl World<'_> {
             asks: true,
             order: Order::Source,
             until: None,
-            can_verify: None,
+            verifying: Verifying::Everything,
             durable: !replay_only,
             observed: false,
             watched: false,

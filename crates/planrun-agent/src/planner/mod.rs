@@ -14,7 +14,7 @@ use planrun_models::arguments::{ReadCall, calls};
 use planrun_models::model::{
     Message, Model, ModelError, Part, Request, ToolCall, Turn, Usage, next,
 };
-use planrun_runs::runs::{CheckedPlan, Draft, Error, Planrun, Workspace};
+use planrun_runs::runs::{Base, CheckedPlan, Draft, Error, Planrun, Workspace};
 use planrun_serve::discovery::Index;
 use planrun_tools::host::random_hex;
 
@@ -194,26 +194,32 @@ impl<'a> Planner<'a> {
             Callable::new(catalog.signatures().cloned().collect(), request)
         });
         self.shape_answer();
-        let begins_early = self.options.begins_early;
-        self.draft =
-            begins_early.then(|| Draft::new(self.workspace.clone(), self.options.max_steps));
-        let planned = self.write().await;
-        self.draft = None;
-        planned
+        self.write(None).await
     }
 
     /// A plan for what a failed run has left undone, from the report of its failure. What it completed stays.
     ///
     /// # Errors
     /// Why there is none.
-    pub async fn repair(&mut self, report: &str) -> Result<Planned, Refusal> {
+    pub async fn repair(&mut self, run: &str, report: &str) -> Result<Planned, Refusal> {
         let text = prompt::after_failure(report);
         self.request.messages.push(Message::User { text });
-        self.write().await
+        let base = self.planrun.base(run).await?;
+        self.write(Some(base)).await
+    }
+
+    /// A plan without errors, whose reads begin while it is written where that is wanted.
+    async fn write(&mut self, base: Option<Base>) -> Result<Planned, Refusal> {
+        let (workspace, max_steps) = (self.workspace.clone(), self.options.max_steps);
+        let begins_early = self.options.begins_early;
+        self.draft = begins_early.then(|| Draft::new(workspace, max_steps, base));
+        let planned = self.rounds().await;
+        self.draft = None;
+        planned
     }
 
     /// Rounds with the model until a plan has no errors.
-    async fn write(&mut self) -> Result<Planned, Refusal> {
+    async fn rounds(&mut self) -> Result<Planned, Refusal> {
         let (mut lookups, mut without) = (0, 0);
         let mut progress = Progress::new(self.options.rounds);
         loop {

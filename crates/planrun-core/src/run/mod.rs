@@ -62,7 +62,7 @@ pub use people::asked::{QuestionReport, QuestionStatus};
 pub use policy::{Defaults, MAX_STEPS, ToolNames, ToolRetry};
 pub use program::Program;
 pub use reached::Reached;
-pub use setup::{Approval, CanVerify, Setup};
+pub use setup::{Approval, Setup, Verifying};
 pub use signal::{accepts_move, accepts_signal};
 pub use task::{TaskMove, TaskReport};
 pub use until::Until;

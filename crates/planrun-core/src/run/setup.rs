@@ -15,8 +15,14 @@ use super::program::Program;
 use super::until::Until;
 use crate::journal::{Given, Grant, Past};
 
-/// Whether a tool that verifies an effect can be called.
-pub type CanVerify = Box<dyn Fn(&Signature) -> bool + Send + Sync>;
+/// What verifies effects.
+pub enum Verifying {
+    /// All that the plan says.
+    Everything,
+    /// What calls such tools only.
+    With(Box<dyn Fn(&Signature) -> bool + Send + Sync>),
+    Nothing,
+}
 
 /// The configuration of a run, beside its plan and its inputs.
 #[expect(
@@ -48,8 +54,7 @@ pub struct Setup {
     pub order: Order,
     /// The step after which this process stops driving the run.
     pub until: Option<Until>,
-    /// Which tools can be called to verify effects; `None` where all can.
-    pub can_verify: Option<CanVerify>,
+    pub verifying: Verifying,
     /// Whether events are recorded, so that another process can resume the run.
     pub durable: bool,
     /// Whether the driver wants events.
@@ -78,10 +83,12 @@ impl Setup {
             .is_some_and(|verify| self.can_look(program, verify.body))
     }
 
-    /// Whether the tools that a block calls to verify something can be called.
+    /// Whether a block that verifies something can run.
     pub(super) fn can_look(&self, program: &Program, body: BlockId) -> bool {
-        let Some(can_verify) = &self.can_verify else {
-            return true;
+        let can_call = match &self.verifying {
+            Verifying::Everything => return true,
+            Verifying::With(can_call) => can_call,
+            Verifying::Nothing => return false,
         };
         let nodes = &program.plan.block(body).nodes;
         let mut steps = nodes.iter().filter_map(|node| node.step());
@@ -89,7 +96,7 @@ impl Setup {
             StepKind::Call(Call {
                 target: Target::Tool(signature),
                 ..
-            }) => can_verify(signature),
+            }) => can_call(signature),
             _ => true,
         })
     }

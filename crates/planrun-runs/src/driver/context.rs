@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use planrun_core::journal::{Given, Past};
-use planrun_core::run::{Approval, Asking, CanVerify, Copies, Defaults, Order, Setup, Until};
+use planrun_core::run::{Approval, Asking, Copies, Defaults, Order, Setup, Until, Verifying};
 use planrun_lang::permission::Permissions;
 use planrun_tools::host::Host;
 use planrun_tools::tools::{Catalog, StandIn};
@@ -97,9 +97,12 @@ impl<'a> Context<'a> {
 
     /// Takes out what decides how the run goes.
     pub(super) fn take_setup(&mut self) -> Setup {
-        let can_verify = self.stand_in.clone().map(|stand_in| -> CanVerify {
-            Box::new(move |signature| stand_in.verifies(signature))
-        });
+        let verifying = match (&self.early, self.stand_in.clone()) {
+            // Until the whole plan has ended, effects of another run that it goes on from are not verified.
+            (Some(Early::Begins(..)), _) => Verifying::Nothing,
+            (_, Some(stand_in)) => Verifying::With(Box::new(move |tool| stand_in.verifies(tool))),
+            (_, None) => Verifying::Everything,
+        };
         Setup {
             run_id: self.run_id.as_str().into(),
             defaults: self.defaults.clone(),
@@ -113,7 +116,7 @@ impl<'a> Context<'a> {
             asks: self.answering.asker.is_some(),
             order: self.order,
             until: self.until.take(),
-            can_verify,
+            verifying,
             durable: self.log.is_some(),
             observed: self.observer.observes(),
             watched: self.observer.watches(),

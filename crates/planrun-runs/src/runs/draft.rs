@@ -6,6 +6,7 @@ use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::so_far;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::base::Base;
 use super::begun::Begun;
 use super::plan_text::PlanText;
 use super::run::Job;
@@ -19,10 +20,14 @@ const MAX_BYTES: usize = 16 * 1024;
 
 /// A plan that somebody is writing. Each statement is checked when the next one begins, and pure and read steps that nothing
 /// above holds back begin at once, within what the project and the plan so far allow. Everything else waits for the whole.
+/// Over a base, what the base has completed and what is written as it was there is not called, and holds nothing back: each
+/// statement tells by itself whether it is the same.
 /// What has begun ends where this is dropped before [`Draft::finish`].
 pub struct Draft {
     workspace: Arc<Workspace>,
     max_steps: Option<u64>,
+    /// The run that the plan goes on from.
+    base: Option<Base>,
     begun: Begun,
     /// As far as its reads have begun.
     text: String,
@@ -32,12 +37,13 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// A plan of which nothing is written yet.
+    /// A plan of which nothing is written yet, and that is to go on from this run.
     #[must_use]
-    pub fn new(workspace: Arc<Workspace>, max_steps: Option<u64>) -> Self {
+    pub fn new(workspace: Arc<Workspace>, max_steps: Option<u64>, base: Option<Base>) -> Self {
         Self {
             workspace,
             max_steps,
+            base,
             begun: Begun::with(Arc::default()),
             text: String::new(),
             growths: 0,
@@ -90,6 +96,10 @@ impl Draft {
         let run = new_run_id(&*self.workspace.host);
         let mut job = Job::new(&plan, Inputs::default(), run);
         job.max_steps = self.max_steps;
+        job.copies = self.base.as_ref().and_then(|base| {
+            let copies = base.copies((&job.program, &plan.source), None);
+            copies.ok().map(|(copies, _)| copies)
+        });
         // The run of what was written before ends here.
         self.running = Some(end.clone().drop_guard());
         tokio::spawn(async move {

@@ -400,7 +400,7 @@ pub(super) struct Job {
     pub(super) strict: bool,
     approval: Option<Approval>,
     /// What another run has to give.
-    copies: Option<Copies>,
+    pub(super) copies: Option<Copies>,
     until: Option<Until>,
     retries: bool,
     drive: ResumeOptions,
