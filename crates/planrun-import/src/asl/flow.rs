@@ -8,9 +8,9 @@ use super::data::{Scope, jsonata_of};
 use super::machine::{Machine, State};
 use crate::document::Refused;
 use crate::draft::Draft;
+use crate::expression::value::Value;
 use crate::tree;
 use crate::ways::graph::Graph;
-use crate::ways::value::Value;
 use crate::ways::{Flow, Going, Region, Target, Walk, Way, Written, end};
 
 pub struct Translator<'x, 't> {

@@ -9,9 +9,9 @@ use super::machine::{Machine, State};
 use super::task::Run;
 use crate::document::Refused;
 use crate::draft::{Draft, expressions};
+use crate::expression::value::Value;
 use crate::expression::{ONE, reads};
 use crate::tree;
-use crate::ways::value::Value;
 use crate::ways::{Element, Flow, Going, Region, Walk as _};
 
 /// The most elements of a list, since every loop of a plan has a bound.

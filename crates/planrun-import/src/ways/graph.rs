@@ -66,6 +66,11 @@ impl<'d> Graph<'d> {
         found
     }
 
+    /// Whether a way leads from one place to another.
+    pub fn leads(&self, from: &str, to: &str) -> bool {
+        self.reached(from, &BTreeSet::new()).contains(to)
+    }
+
     /// The places of the loop that this one begins, where it begins one.
     pub fn cycle(&self, head: &'d str, stops: &BTreeSet<&str>) -> Option<BTreeSet<&'d str>> {
         let after = self.reached(head, stops);

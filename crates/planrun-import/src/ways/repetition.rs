@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use planrun_lang::syntax::ast::{BinaryOp, Expr, Statement, StatementKind, StepBody};
 
 use super::graph::Place;
-use super::value::Value;
 use super::{Flow, Going, Region, Stop, Walk};
 use crate::document::Refused;
 use crate::draft::excerpt;
+use crate::expression::value::Value;
 use crate::tree;
 
 /// The most rounds of a loop, since every loop of a plan has a bound.
