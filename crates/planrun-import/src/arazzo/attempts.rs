@@ -10,7 +10,7 @@ use super::Workflow;
 use super::call::Called;
 use super::runtime::View;
 use super::steps::{Action, Retry, Step};
-use crate::draft::excerpt;
+use crate::draft::{Draft, excerpt};
 use crate::tree;
 use crate::ways::retry::Retry as Clause;
 use crate::ways::telling;
@@ -59,7 +59,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         if let Some(promised) =
             promised.filter(|_| step.answers_with(&action.criteria) != Some(false))
         {
-            if self.only_reads(step) {
+            if only_reads(step, self.draft) {
                 let over = self.all_hold(&action.criteria.others, answered);
                 attempts.polls = true;
                 attempts.suffices = over.is_none();
@@ -81,14 +81,6 @@ impl<'d> Workflow<'_, 'd, '_> {
         let retry = classes.map(|classes| self.retry(action, classes, what));
         attempts.clauses.extend(retry);
         attempts
-    }
-
-    fn only_reads(&self, step: &Step<'_>) -> bool {
-        let Called::Tool(namespace, tool) = &step.called else {
-            return false;
-        };
-        let signature = self.draft.signature(namespace, tool);
-        signature.is_some_and(|signature| matches!(signature.effect, Effect::Pure | Effect::Read))
     }
 
     fn retry(&mut self, action: &Retry<'d>, classes: Vec<String>, what: String) -> ClauseKind {
@@ -243,6 +235,14 @@ fn same(one: &[&Action<'_>], other: &[&Action<'_>]) -> bool {
     one.iter()
         .map(|action| &action.name)
         .eq(other.iter().map(|action| &action.name))
+}
+
+fn only_reads(step: &Step<'_>, draft: &Draft<'_>) -> bool {
+    let Called::Tool(namespace, tool) = &step.called else {
+        return false;
+    };
+    let signature = draft.signature(namespace, tool);
+    signature.is_some_and(|signature| matches!(signature.effect, Effect::Pure | Effect::Read))
 }
 
 fn number(action: &Retry<'_>, field: &str) -> Option<f64> {

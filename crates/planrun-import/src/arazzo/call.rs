@@ -3,9 +3,9 @@
 use planrun_lang::syntax::ast::{Argument, Expr, ExprKind};
 use planrun_lang::yaml::{Content, Node};
 
-use super::Workflow;
 use super::runtime::View;
 use super::steps::Step;
+use super::{Workflow, near, resolved};
 use crate::document::items;
 use crate::draft::{excerpt, identifier, is_writable};
 use crate::tree::{self, NOWHERE};
@@ -68,7 +68,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             let why = format!(
                 "calls the workflow `{}`, which is not in this document{}",
                 excerpt(id),
-                Self::near(id, self.heads.keys().map(String::as_str))
+                near(id, self.heads.keys().map(String::as_str))
             );
             self.draft.lost(node.span, what, why);
             return None;
@@ -91,7 +91,7 @@ impl<'d> Workflow<'_, 'd, '_> {
                 .filter(|word| !word.is_empty())
                 .collect();
             let tool = format!("{}_{}", method.to_lowercase(), words.join("_"));
-            let namespace = self.namespace(source);
+            let namespace = namespace(self.root, source);
             return Some(Called::Tool(namespace, identifier(&tool)));
         }
         let Some(operation) = step.get("operationId").and_then(Node::text) else {
@@ -102,25 +102,16 @@ impl<'d> Workflow<'_, 'd, '_> {
         if let Some(rest) = operation.strip_prefix("$sourceDescriptions.")
             && let Some((source, operation)) = rest.split_once('.')
         {
-            let namespace = self.namespace(Some(source));
+            let namespace = namespace(self.root, Some(source));
             return Some(Called::Tool(namespace, operation_name(operation)));
         }
         if let Some(namespace) = self.draft.system_with(operation) {
             return Some(Called::Tool(namespace, operation.to_owned()));
         }
         Some(Called::Tool(
-            self.namespace(None),
+            namespace(self.root, None),
             operation_name(operation),
         ))
-    }
-
-    /// The namespace of a source; the first one where none is named.
-    fn namespace(&self, source: Option<&str>) -> String {
-        let sources = items(self.root, "sourceDescriptions");
-        let first = sources
-            .first()
-            .and_then(|source| source.get("name")?.text());
-        identifier(source.or(first).unwrap_or("api"))
     }
 
     fn arguments(&mut self, step: &Step<'d>, view: &View<'_, 'd>) -> Vec<(String, Expr)> {
@@ -136,7 +127,7 @@ impl<'d> Workflow<'_, 'd, '_> {
         let mut arguments: Vec<(String, Expr)> = Vec::new();
         let shared = items(self.node, "parameters");
         for node in items(step.node, "parameters").iter().chain(shared) {
-            let parameter = self.resolved(node);
+            let parameter = resolved(self.root, node);
             let (Some(name), Some(value)) = (
                 parameter.get("name").and_then(Node::text),
                 node.get("value").or(parameter.get("value")),
@@ -195,4 +186,13 @@ fn operation_name(operation: &str) -> String {
     } else {
         identifier(operation)
     }
+}
+
+/// The namespace of a source; the first one where none is named.
+fn namespace(root: &Node, source: Option<&str>) -> String {
+    let sources = items(root, "sourceDescriptions");
+    let first = sources
+        .first()
+        .and_then(|source| source.get("name")?.text());
+    identifier(source.or(first).unwrap_or("api"))
 }

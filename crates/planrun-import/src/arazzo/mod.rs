@@ -186,7 +186,7 @@ impl<'d> Workflow<'_, 'd, '_> {
     fn plan(&mut self, parameters: Vec<Parameter>) -> Result<Made, Refused> {
         let mut body = self.those_before();
         let steps = self.steps();
-        let flow = Flow::of(Value::Opaque(tree::null()));
+        let flow = Flow::of(Value::Nothing);
         let mut region = Region::plan();
         region.stops.insert(END, Stop::Join);
         if let Some((_, flow)) = self.walk(&steps, steps.start, flow, &region, &mut body)? {
@@ -219,7 +219,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             let why = match self.heads.get(id) {
                 None => format!(
                     "is not in this document{}",
-                    Self::near(id, self.heads.keys().map(String::as_str))
+                    near(id, self.heads.keys().map(String::as_str))
                 ),
                 Some(head) if head.needs_inputs() => {
                     "needs inputs, which are not given here: write a step that calls it".to_owned()
@@ -246,15 +246,10 @@ impl<'d> Workflow<'_, 'd, '_> {
         let outputs = outputs.map(|entry| (entry.name.clone(), self.value(&entry.value, &view)));
         tree::object(outputs.collect())
     }
+}
 
-    /// A part of the document, or the component to which it refers.
-    pub fn resolved(&self, node: &'d Node) -> &'d Node {
-        resolved(self.root, node)
-    }
-
-    /// A name that is near to one that does not exist.
-    fn near<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> String {
-        let near = closest(wanted, names);
-        near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
-    }
+/// A name that is near to one that does not exist.
+fn near<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let near = closest(wanted, names);
+    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }

@@ -5,8 +5,8 @@ use planrun_lang::syntax::ast::{Expr, TemplatePart};
 use planrun_lang::types::Type;
 use planrun_lang::yaml::{Content, Node};
 
-use super::Workflow;
 use super::steps::{END, Steps};
+use super::{Workflow, near};
 use crate::draft::excerpt;
 use crate::expression::path::Path;
 use crate::expression::value::Value;
@@ -111,26 +111,32 @@ impl Workflow<'_, '_, '_> {
             Some((path, pointer)) => (path, Some(pointer)),
             None => (text, None),
         };
-        let mut parts = path.trim_start_matches('$').splitn(2, ['.', '[']);
-        let root = parts.next().unwrap_or_default();
-        // What stands behind a name may be a property or a position of its value.
-        let split = |text: &'_ str| {
-            let end = text.find(['.', '[']).unwrap_or(text.len());
-            let (name, rest) = text.split_at(end);
-            (name.to_owned(), rest.to_owned())
-        };
-        let behind = parts.next().unwrap_or_default();
-        let (value, rest) = match (root, behind, &view.body) {
+        let (value, rest) = self.begun(path.trim_start_matches('$'), view)?;
+        let value = Path::read(&format!("${rest}"))?.apply(Value::Opaque(value))?;
+        let value = value.expr();
+        Ok(match pointer {
+            Some(pointer) => pointed(value, pointer),
+            None => value,
+        })
+    }
+
+    /// What the beginning of an expression reads, and what of the expression is left.
+    ///
+    /// # Errors
+    /// Why it has no counterpart.
+    fn begun<'p>(&self, path: &'p str, view: &View<'_, '_>) -> Result<(Expr, &'p str), String> {
+        let (root, behind) = path.split_once(['.', '[']).unwrap_or((path, ""));
+        match (root, behind, &view.body) {
             ("inputs", ..) => {
                 let (name, rest) = split(behind);
-                (self.input(&name)?, rest)
+                Ok((self.input(name)?, rest))
             }
             ("steps", ..) => {
                 let (id, name) = behind
                     .split_once(".outputs.")
                     .ok_or("only the outputs of a step can be read")?;
                 let (name, rest) = split(name);
-                (output(id, &name, view)?, rest)
+                Ok((output(id, name, view)?, rest))
             }
             ("workflows", ..) => {
                 let (id, name) = behind
@@ -140,35 +146,28 @@ impl Workflow<'_, '_, '_> {
                     format!("the workflow `{}` has not run before this one", excerpt(id))
                 })?;
                 let (name, rest) = split(name);
-                (tree::field(tree::variable(done), &name), rest)
+                Ok((tree::field(tree::variable(done), name), rest))
             }
             // The outputs of a called workflow are what its plan gives.
             ("outputs", _, Some(body)) => {
                 let (name, rest) = split(behind);
-                (tree::field(body.clone(), &name), rest)
+                Ok((tree::field(body.clone(), name), rest))
             }
             ("response", _, Some(body)) if split(behind).0 == "body" => {
-                (body.clone(), split(behind).1)
+                Ok((body.clone(), split(behind).1))
             }
             ("response", _, _) if behind.starts_with("header.") => {
-                return Err("a tool gives the body of an answer, and none of its headers".into());
+                Err("a tool gives the body of an answer, and none of its headers".into())
             }
-            ("statusCode", ..) => {
-                return Err("a tool gives the body of an answer, and its status only as the class of a failure".into());
-            }
+            ("statusCode", ..) => Err(
+                "a tool gives the body of an answer, and its status only as the class of a failure"
+                    .into(),
+            ),
             ("method" | "url" | "request", ..) => {
-                return Err(
-                    "a tool gives the body of an answer, and nothing of the request".into(),
-                );
+                Err("a tool gives the body of an answer, and nothing of the request".into())
             }
-            _ => return Err("it has no counterpart here".into()),
-        };
-        let value = Path::read(&format!("${rest}"))?.apply(Value::Opaque(value))?;
-        let value = value.expr();
-        Ok(match pointer {
-            Some(pointer) => pointed(value, pointer),
-            None => value,
-        })
+            _ => Err("it has no counterpart here".into()),
+        }
     }
 
     fn input(&self, name: &str) -> Result<Expr, String> {
@@ -177,20 +176,25 @@ impl Workflow<'_, '_, '_> {
             format!(
                 "there is no input `{}`{}",
                 excerpt(name),
-                Self::near(name, self.inputs.keys().map(String::as_str))
+                near(name, self.inputs.keys().map(String::as_str))
             )
         })
     }
 }
 
+/// A name, and the property or position of its value that stands behind it.
+fn split(text: &str) -> (&str, &str) {
+    text.split_at(text.find(['.', '[']).unwrap_or(text.len()))
+}
+
 /// An output of a step that has run; null where it has not run on this way, but could have.
 fn output(id: &str, name: &str, view: &View<'_, '_>) -> Result<Expr, String> {
     let Some(outputs) = view.steps.outputs(id) else {
-        let near = Workflow::near(id, view.steps.ids());
+        let near = near(id, view.steps.ids());
         return Err(format!("no step is called `{}`{near}", excerpt(id)));
     };
     let Some(variable) = outputs.get(name) else {
-        let near = Workflow::near(name, outputs.keys().copied());
+        let near = near(name, outputs.keys().copied());
         let (id, name) = (excerpt(id), excerpt(name));
         return Err(format!("the step `{id}` has no output `{name}`{near}"));
     };

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::yaml::Node;
 
-use super::Workflow;
 use super::call::Called;
 use super::statuses::{Criteria, Statuses};
+use super::{Workflow, near, resolved};
 use crate::document::{entries, items};
 use crate::draft::{excerpt, identifier};
 use crate::ways::graph::{Ends, Graph, Place};
@@ -168,13 +168,18 @@ impl<'d> Workflow<'_, 'd, '_> {
     ) -> Vec<Action<'d>> {
         let (mut actions, mut names) = (Vec::new(), BTreeSet::from([telling::NEXT.to_owned()]));
         let own = items(step, own).iter();
-        let own: Vec<&Node> = own.map(|node| self.resolved(node)).collect();
-        let name_of = |action: &'d Node| action.get("name").and_then(Node::text);
+        let own: Vec<&Node> = own.map(|node| resolved(self.root, node)).collect();
+        let name_of = |action: &'d Node| {
+            let name = action.get("name").or(action.get("reference"));
+            name.and_then(Node::text)
+        };
         let shared = items(self.node, shared).iter();
-        let shared = shared.map(|node| self.resolved(node)).filter(|action| {
-            let name = name_of(action);
-            name.is_none() || own.iter().all(|own| name_of(own) != name)
-        });
+        let shared = shared
+            .map(|node| resolved(self.root, node))
+            .filter(|action| {
+                let name = name_of(action);
+                name.is_none() || own.iter().all(|own| name_of(own) != name)
+            });
         for node in own.iter().copied().chain(shared) {
             let criteria = Criteria::read(node, "criteria");
             let kind = node.get("type").and_then(Node::text).unwrap_or_default();
@@ -207,7 +212,7 @@ impl<'d> Workflow<'_, 'd, '_> {
                 None => To::Nowhere(format!(
                     "there is no step `{}`{}",
                     excerpt(id),
-                    Self::near(id, ids.iter().copied())
+                    near(id, ids.iter().copied())
                 )),
             },
             ("goto", None, Some(id)) => match self.heads.get(id) {
@@ -219,9 +224,10 @@ impl<'d> Workflow<'_, 'd, '_> {
                 None => To::Nowhere(format!(
                     "the workflow `{}` is not in this document{}",
                     excerpt(id),
-                    Self::near(id, self.heads.keys().map(String::as_str))
+                    near(id, self.heads.keys().map(String::as_str))
                 )),
             },
+            ("", ..) => To::Nowhere("there is no such action".to_owned()),
             _ => To::Nowhere(format!("`{}` is no action", excerpt(kind))),
         }
     }

@@ -1,5 +1,7 @@
 //! Steps as places on the way through a workflow: what each does, and where its actions lead.
 
+use std::collections::BTreeSet;
+
 use planrun_lang::syntax::ast::{BinaryOp, Expr, Statement, StatementKind, StepBody};
 
 use super::Workflow;
@@ -95,20 +97,34 @@ impl<'d> Workflow<'_, 'd, '_> {
         }
         out.extend(done);
 
+        self.ways(step, (&name, &led), answers, &answered, region)
+    }
+
+    /// The ways that part behind a step: those of failures that are caught, those of answers that are not as they have to be,
+    /// and those of success.
+    fn ways(
+        &mut self,
+        step: &Step<'d>,
+        (name, led): (&str, &BTreeSet<String>),
+        answers: Vec<(&Action<'d>, Option<Expr>)>,
+        answered: &View<'_, 'd>,
+        region: &Region<'d>,
+    ) -> Vec<Way<'d>> {
         let mut ways = Vec::new();
         for action in &step.on_failure {
             if led.contains(&action.name) {
-                let condition = telling::has_led(&name, &action.name);
-                ways.push(self.way(steps, step, action, Some(condition), flow, region));
+                let condition = telling::has_led(name, &action.name);
+                ways.push(self.way(step, action, Some(condition), answered, region));
             }
         }
         if !answers.is_empty() {
-            self.broken(steps, step, answers, &answered, region, &mut ways);
+            self.broken(step, answers, answered, region, &mut ways);
         }
-        let after = self.after(steps, step, &answered);
-        for (action, condition) in self.open(step, step.on_success.iter().collect(), &answered) {
+        let flow = self.after(step, answered);
+        let after = View::before(answered.steps, step.id, &flow);
+        for (action, condition) in self.open(step, step.on_success.iter().collect(), answered) {
             let is_last = condition.is_none();
-            ways.push(self.way(steps, step, action, condition, &after, region));
+            ways.push(self.way(step, action, condition, &after, region));
             if is_last {
                 return ways;
             }
@@ -117,7 +133,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             condition: None,
             begun: Vec::new(),
             to: Target::Place(step.below),
-            flow: after,
+            flow,
         });
         ways
     }
@@ -175,7 +191,6 @@ impl<'d> Workflow<'_, 'd, '_> {
     /// The ways of an answer of which not all holds that has to.
     fn broken(
         &mut self,
-        steps: &Steps<'d>,
         step: &Step<'d>,
         actions: Vec<(&Action<'d>, Option<Expr>)>,
         answered: &View<'_, 'd>,
@@ -193,7 +208,7 @@ impl<'d> Workflow<'_, 'd, '_> {
             let is_last = condition.is_none();
             let conditions = [Some(is_broken.clone()), condition];
             let condition = tree::joined(conditions.into_iter().flatten().collect(), BinaryOp::And);
-            ways.push(self.way(steps, step, action, condition, answered.flow, region));
+            ways.push(self.way(step, action, condition, answered, region));
             if is_last {
                 return;
             }
@@ -210,18 +225,17 @@ impl<'d> Workflow<'_, 'd, '_> {
     /// The way that an action leads.
     fn way(
         &mut self,
-        steps: &Steps<'d>,
         step: &Step<'d>,
         action: &Action<'d>,
         condition: Option<Expr>,
-        flow: &Flow,
+        view: &View<'_, 'd>,
         region: &Region<'d>,
     ) -> Way<'d> {
         let replies = region.end == End::Reply;
         let (begun, to) = match &action.to {
             To::Step(id) => (Vec::new(), Target::Place(*id)),
             To::End if replies => {
-                let reply = tree::reply(self.outputs(steps, flow));
+                let reply = tree::reply(self.outputs(view.steps, view.flow));
                 (vec![reply], Target::Over)
             }
             To::End => (Vec::new(), Target::Place(END)),
@@ -245,16 +259,17 @@ impl<'d> Workflow<'_, 'd, '_> {
             condition,
             begun,
             to,
-            flow: flow.clone(),
+            flow: view.flow.clone(),
         }
     }
 
     /// What is known behind a step that has not failed.
-    fn after(&mut self, steps: &Steps<'d>, step: &Step<'d>, view: &View<'_, 'd>) -> Flow {
+    fn after(&mut self, step: &Step<'d>, view: &View<'_, 'd>) -> Flow {
         let mut after = view.flow.clone();
         for entry in entries(step.node, "outputs") {
             let value = self.value(&entry.value, view);
-            let variable = steps
+            let variable = view
+                .steps
                 .outputs(step.id)
                 .and_then(|outputs| outputs.get(entry.name.as_str()));
             if let Some(variable) = variable {

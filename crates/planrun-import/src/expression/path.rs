@@ -115,7 +115,10 @@ impl Path {
         }
         Ok(match last {
             Part::Filter(condition) => {
-                let list = follow(value, before)?.expr();
+                let mut list = follow(value, before)?.expr();
+                if !before.is_empty() {
+                    list = tree::coalesce(list, tree::list(Vec::new()));
+                }
                 let arguments = vec![tree::variable(ONE), condition.clone()];
                 tree::method(list, "exists", arguments)
             }

@@ -95,6 +95,7 @@ fn sum(left: Value, right: Value) -> Value {
     {
         let left = match left {
             Value::Opaque(expr) => Value::Opaque(padded(expr, Some(tree::object(Vec::new())))),
+            Value::Nothing => Value::object(Vec::new()),
             object @ Value::Object { .. } => object,
         };
         return fields.iter().fold(left, |all, (key, value)| {
