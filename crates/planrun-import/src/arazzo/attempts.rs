@@ -54,19 +54,17 @@ impl<'d> Workflow<'_, 'd, '_> {
             let why = "a step has one `retry`, and the first one is it";
             self.draft.lost(other.node.span, &*what, why);
         }
-        let promises = promises.iter().map(|(condition, _)| condition.clone());
-        let promised = tree::joined(promises.collect(), BinaryOp::And);
-        if let Some(promised) =
-            promised.filter(|_| step.answers_with(&action.criteria) != Some(false))
-        {
+        let conditions = promises.iter().map(|(condition, _)| condition.clone());
+        let good = tree::joined(conditions.collect(), BinaryOp::And);
+        if let Some(good) = good.filter(|_| step.answers_with(&action.criteria) != Some(false)) {
             if only_reads(step, self.draft) {
                 let over = self.all_hold(&action.criteria.others, answered);
                 attempts.polls = true;
                 attempts.suffices = over.is_none();
                 // What is not to be tried again is over.
                 let until = match over {
-                    Some(again) => tree::binary(promised, BinaryOp::Or, tree::not(again)),
-                    None => promised,
+                    Some(again) => tree::binary(good, BinaryOp::Or, tree::not(again)),
+                    None => good,
                 };
                 attempts.clauses = self.polling(action, until, what);
                 return attempts;
@@ -197,15 +195,15 @@ fn caught<'s, 'd>(actions: &'s [Action<'d>]) -> Vec<Caught<'s, 'd>> {
     let mut arms: Vec<Caught<'s, 'd>> = Vec::new();
     let all = ways.iter().any(|(_, classes)| classes.is_empty());
     for class in classes.into_iter().map(Some).chain(all.then_some(None)) {
-        let takes = |taken: &[String]| match class {
+        let is_taken = |taken: &[String]| match class {
             Some(class) => {
                 let family = class.split('.').next().unwrap_or(class);
                 taken.is_empty() || taken.iter().any(|one| one == class || one == family)
             }
             None => taken.is_empty(),
         };
-        let takers = ways.iter().filter(|(_, taken)| takes(taken));
-        let mut takers: Vec<&Action<'_>> = takers.map(|(action, _)| *action).collect();
+        let open = ways.iter().filter(|(_, taken)| is_taken(taken));
+        let mut takers: Vec<&Action<'_>> = open.map(|(action, _)| *action).collect();
         let always = takers
             .iter()
             .position(|action| action.criteria.others.is_empty());

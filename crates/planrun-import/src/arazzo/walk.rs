@@ -233,7 +233,7 @@ impl<'d> Workflow<'_, 'd, '_> {
     ) -> Way<'d> {
         let replies = region.end == End::Reply;
         let (begun, to) = match &action.to {
-            To::Step(id) => (Vec::new(), Target::Place(*id)),
+            To::Step(id) => (Vec::new(), Target::Place(id)),
             To::End if replies => {
                 let reply = tree::reply(self.outputs(view.steps, view.flow));
                 (vec![reply], Target::Over)

@@ -116,16 +116,15 @@ impl Translator<'_, '_> {
         let Some((field, node)) = found else { return };
         let value = self.computed(state, field, node, flow);
         let wait = if field.starts_with("Seconds") {
-            match node.scalar().and_then(|text| text.parse::<i64>().ok()) {
-                Some(seconds) => WaitFor::Duration(tree::seconds(seconds)),
-                None => {
-                    let whole = tree::function("int", vec![value.clone()]);
-                    let is_whole = tree::binary(value.clone(), BinaryOp::Equal, whole);
-                    let is_time = tree::binary(value.clone(), BinaryOp::GreaterEqual, tree::int(0));
-                    let is_possible = tree::binary(is_time, BinaryOp::And, is_whole);
-                    out.push(demand(state, field, is_possible));
-                    WaitFor::Duration(duration(value))
-                }
+            if let Some(seconds) = node.scalar().and_then(|text| text.parse::<i64>().ok()) {
+                WaitFor::Duration(tree::seconds(seconds))
+            } else {
+                let whole = tree::function("int", vec![value.clone()]);
+                let is_whole = tree::binary(value.clone(), BinaryOp::Equal, whole);
+                let is_time = tree::binary(value.clone(), BinaryOp::GreaterEqual, tree::int(0));
+                let is_possible = tree::binary(is_time, BinaryOp::And, is_whole);
+                out.push(demand(state, field, is_possible));
+                WaitFor::Duration(duration(value))
             }
         } else {
             WaitFor::Until(tree::function("timestamp", vec![value]))

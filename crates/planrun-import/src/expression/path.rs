@@ -115,16 +115,16 @@ impl Path {
         }
         Ok(match last {
             Part::Filter(condition) => {
-                let mut list = follow(value, before)?.expr();
+                let mut members = follow(value, before)?.expr();
                 if !before.is_empty() {
-                    list = tree::coalesce(list, tree::list(Vec::new()));
+                    members = tree::coalesce(members, tree::list(Vec::new()));
                 }
                 let arguments = vec![tree::variable(ONE), condition.clone()];
-                tree::method(list, "exists", arguments)
+                tree::method(members, "exists", arguments)
             }
             Part::All | Part::Slice(..) => {
-                let list = follow(value, &self.parts)?.expr();
-                let size = tree::function("size", vec![list]);
+                let members = follow(value, &self.parts)?.expr();
+                let size = tree::function("size", vec![members]);
                 tree::binary(size, BinaryOp::Greater, tree::int(0))
             }
             Part::Key(_) | Part::Index(_) => {
