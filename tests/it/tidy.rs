@@ -55,7 +55,8 @@ const CRATES: &[Crate] = &[
         rows: &[
             &["document", "report", "tree"],
             &["draft"],
-            &["expression", "ways"],
+            &["expression"],
+            &["ways"],
             &["asl", "arazzo", "serverless", "calls", "aintegration"],
         ],
     },

@@ -90,11 +90,15 @@ struct Imported {
 
 impl Imported {
     fn new(document: &str, answers: Vec<String>) -> Self {
+        Self::over(SHOP, document, answers)
+    }
+
+    fn over(api: &str, document: &str, answers: Vec<String>) -> Self {
         let (address, asked) = server(answers);
         let settings = format!("tools:\n  shop: {{ openapi: shop.yaml, server: \"{address}\" }}\n");
         let place = folder([
             ("order.yaml", document),
-            ("shop.yaml", SHOP),
+            ("shop.yaml", api),
             ("planrun.yaml", settings.as_str()),
         ]);
         let made = planrun(["import", "order.yaml", "--output", "order.plan"])
@@ -181,4 +185,190 @@ fn a_broken_criterion_and_spent_attempts_end_a_workflow() {
     let shop = Imported::new(ORDER, vec![answered("200 OK", &json!({"receipt": "12"}))]);
     let ran = shop.run("receipt", &["order=A1"]);
     assert_eq!(ran.json()["error"]["class"], "validation.ensure", "{ran:?}");
+}
+
+const PARCELS: &str = r##"openapi: 3.1.0
+info: { title: Parcels, version: "1" }
+paths:
+  /parcels/{parcel}:
+    parameters: [{ name: parcel, in: path, required: true, schema: { type: string } }]
+    get:
+      operationId: weigh
+      responses:
+        "200": { description: it, content: { application/json: { schema: { $ref: "#/components/schemas/Parcel" } } } }
+        "404": { description: none }
+        "409": { description: no, content: { application/json: { schema: { type: object } } } }
+    post:
+      operationId: send
+      responses:
+        "200": { description: it, content: { application/json: { schema: { $ref: "#/components/schemas/Sent" } } } }
+        "409": { description: no }
+    put:
+      operationId: freight
+      responses:
+        "200": { description: it, content: { application/json: { schema: { $ref: "#/components/schemas/Sent" } } } }
+  /parts:
+    post:
+      operationId: part
+      responses:
+        "200": { description: it, content: { application/json: { schema: { type: object, required: [left], properties: { left: { type: integer } } } } } }
+  /insurance:
+    post:
+      operationId: insure
+      responses:
+        "200": { description: it, content: { application/json: { schema: { type: object, required: [policy], properties: { policy: { type: string } } } } } }
+components:
+  schemas:
+    Parcel:
+      type: object
+      required: [grams, state]
+      properties:
+        grams: { type: integer }
+        state: { type: string }
+        items: { type: array, items: { type: object, required: [count], properties: { name: { type: string }, count: { type: integer } } } }
+    Sent: { type: object, required: [code], properties: { code: { type: string }, insured: { type: boolean } } }
+"##;
+
+const WAYS: &str = r#"arazzo: 1.0.1
+info: { title: Parcels, version: 1.0.0 }
+sourceDescriptions: [{ name: shop, url: ./shop.yaml, type: openapi }]
+workflows:
+  - workflowId: send
+    inputs: { type: object, properties: { parcel: { type: string } }, required: [parcel] }
+    parameters: [{ name: parcel, in: path, value: $inputs.parcel }]
+    steps:
+      - stepId: weigh
+        operationId: weigh
+        outputs: { grams: $response.body#/grams }
+        onSuccess:
+          - { name: heavy, type: end, criteria: [{ condition: $response.body#/grams > 30000 }] }
+          - { name: big, type: goto, stepId: freight, criteria: [{ condition: $response.body#/grams > 10000 }] }
+        onFailure:
+          - { name: unknown, type: end, criteria: [{ condition: $statusCode == 404 }] }
+          - name: busy
+            type: goto
+            stepId: freight
+            criteria: [{ condition: $statusCode == 409 }, { condition: $response.body#/busy == true }]
+      - stepId: letter
+        operationId: send
+        outputs: { code: $response.body#/code }
+        onFailure: [{ name: again, type: retry, retryAfter: 0, retryLimit: 1, criteria: [{ condition: $statusCode == 503 }] }]
+        onSuccess:
+          - { name: insured, type: goto, workflowId: insurance, criteria: [{ condition: $response.body#/insured == true }] }
+          - { name: sent, type: end }
+      - stepId: freight
+        operationId: freight
+        outputs: { code: $response.body#/code }
+    outputs:
+      grams: $steps.weigh.outputs.grams
+      letter: $steps.letter.outputs.code
+      freight: $steps.freight.outputs.code
+  - workflowId: insurance
+    steps: [{ stepId: insure, operationId: insure, outputs: { policy: $response.body#/policy } }]
+    outputs: { policy: $steps.insure.outputs.policy }
+  - workflowId: parts
+    steps:
+      - stepId: part
+        operationId: part
+        outputs: { left: $response.body#/left }
+        onSuccess: [{ name: more, type: goto, stepId: part, criteria: [{ condition: $response.body#/left > 0 }] }]
+    outputs: { left: $steps.part.outputs.left }
+  - workflowId: ready
+    inputs: { type: object, properties: { parcel: { type: string } }, required: [parcel] }
+    steps:
+      - stepId: look
+        operationId: weigh
+        parameters: [{ name: parcel, in: path, value: $inputs.parcel }]
+        successCriteria:
+          - { context: $response.body#/state, condition: "^(ready|sent)$", type: regex }
+          - { context: $response.body, condition: "$.items[?@.count > 1 && @.name != null]", type: jsonpath }
+        onFailure: [{ name: wait, type: retry, retryAfter: 1, retryLimit: 5 }]
+    outputs: { state: ready }
+"#;
+
+fn parcel(grams: i64) -> String {
+    answered("200 OK", &json!({"grams": grams, "state": "new"}))
+}
+
+/// What the workflow `send` gives, and what was asked, where the system answers with these.
+fn sent(answers: Vec<String>) -> (Output, Vec<String>) {
+    let parcels = Imported::over(PARCELS, WAYS, answers);
+    let ran = parcels.run("send", &["parcel=P1"]);
+    (ran, parcels.lines())
+}
+
+#[test]
+fn actions_lead_to_steps_to_workflows_and_to_the_end() {
+    let (ran, asked) = sent(vec![parcel(40000)]);
+    let nothing = json!({"grams": 40000, "letter": null, "freight": null});
+    assert_eq!(ran.json()["reply"], nothing, "{ran:?}");
+    assert_eq!(asked, ["GET /parcels/P1"]);
+
+    let (ran, asked) = sent(vec![
+        parcel(20000),
+        answered("200 OK", &json!({"code": "F1"})),
+    ]);
+    let freight = json!({"grams": 20000, "letter": null, "freight": "F1"});
+    assert_eq!(ran.json()["reply"], freight, "{ran:?}");
+    assert_eq!(asked, ["GET /parcels/P1", "PUT /parcels/P1"]);
+
+    let (ran, asked) = sent(vec![
+        parcel(100),
+        answered("503 Service Unavailable", &Json::Null),
+        answered("200 OK", &json!({"code": "L1", "insured": false})),
+    ]);
+    let letter = json!({"grams": 100, "letter": "L1", "freight": null});
+    assert_eq!(ran.json()["reply"], letter, "{ran:?}");
+    assert_eq!(
+        asked,
+        ["GET /parcels/P1", "POST /parcels/P1", "POST /parcels/P1"]
+    );
+
+    let (ran, asked) = sent(vec![
+        parcel(100),
+        answered("200 OK", &json!({"code": "L1", "insured": true})),
+        answered("200 OK", &json!({"policy": "I-1"})),
+    ]);
+    assert_eq!(ran.json()["reply"], json!({"policy": "I-1"}), "{ran:?}");
+    assert_eq!(asked[2], "POST /insurance");
+}
+
+#[test]
+fn failures_lead_where_their_status_and_body_say() {
+    let (ran, asked) = sent(vec![answered("404 Not Found", &Json::Null)]);
+    let nothing = json!({"grams": null, "letter": null, "freight": null});
+    assert_eq!(ran.json()["reply"], nothing, "{ran:?}");
+    assert_eq!(asked.len(), 1);
+
+    let (ran, asked) = sent(vec![
+        answered("409 Conflict", &json!({"busy": true})),
+        answered("200 OK", &json!({"code": "F1"})),
+    ]);
+    let freight = json!({"grams": null, "letter": null, "freight": "F1"});
+    assert_eq!(ran.json()["reply"], freight, "{ran:?}");
+    assert_eq!(asked[1], "PUT /parcels/P1");
+
+    let (ran, asked) = sent(vec![answered("409 Conflict", &json!({"busy": false}))]);
+    assert_eq!(ran.json()["error"]["class"], "tool.conflict", "{ran:?}");
+    assert_eq!(asked.len(), 1);
+}
+
+#[test]
+fn ways_back_and_attempts_go_on_until_an_answer_is_right() {
+    let left = |left: i64| answered("200 OK", &json!({"left": left}));
+    let parcels = Imported::over(PARCELS, WAYS, vec![left(2), left(1), left(0)]);
+    let ran = parcels.run("parts", &[]);
+    assert_eq!(ran.json()["reply"], json!({"left": 0}), "{ran:?}");
+    assert_eq!(parcels.lines(), ["POST /parts"; 3]);
+
+    let look = |state: &str, count: i64| {
+        let items = json!([{"name": "tea", "count": count}, {"name": "cup", "count": 0}]);
+        let body = json!({"grams": 1, "state": state, "items": items});
+        answered("200 OK", &body)
+    };
+    let answers = vec![look("new", 2), look("ready", 1), look("ready", 2)];
+    let parcels = Imported::over(PARCELS, WAYS, answers);
+    let ran = parcels.run("ready", &["parcel=P1"]);
+    assert_eq!(ran.json()["reply"], json!({"state": "ready"}), "{ran:?}");
+    assert_eq!(parcels.lines().len(), 3, "until both criteria hold");
 }

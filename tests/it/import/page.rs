@@ -65,8 +65,29 @@ Of the 66 examples that the specification publishes (its revision of 15 January 
 script or a command, 5 listen to more than one event or to any, 4 subscribe to messages, 4 have a schedule, 4 have credentials in them, one calls a computed host, one has an extension. In 4 the check finds a mistake: three read a
 field of the list of events that `listen` gives, and one lets effects race. None is refused. Of the 21 scenarios of its conformance kit, all eleven come to the prescribed output that need no network and no other system.
 
-Of the six workflows that the specification of Arazzo 1.0 publishes (imported on 23 November 2026), two are carried whole and pass the check. Four have holes: one reads the status of an answer
-as a value, one reads headers and the output of a step that its document does not have, one goes on at other steps after some answers, and one has criteria in JSONPath.
+## Workflows of Arazzo
+
+A workflow is a plan whose inputs are those of its schema. Ways part, meet and lead back as those of [state machines](#state-machines) do.
+
+| there | here |
+| --- | --- |
+| a step | a call of the operation as a tool of the namespace that is called like its source, or of the plan of another workflow |
+| `outputs` | expressions; those of a step that has not run on this way are null |
+| `dependsOn` | a call of the plan before all others, where that needs no inputs; `$workflows.NAME.outputs` are what it gives |
+| `goto` | to a step: `if`, or `repeat` of at most 1,000 rounds for a way back, which is left to one place; to a workflow that needs no inputs: a call of its plan, whose reply is the reply |
+| `end` | `reply` with the outputs, also after a failure |
+| `onFailure` | an arm for the classes of the statuses that are asked for; what else is asked of the answer is asked of `e.details`. Without a status it is an arm for all failures but those of which nobody knows whether the call has happened |
+| `retry` | `retry` on the classes of the statuses, else on `transient` and `tool`, with `retryLimit` further attempts after `retryAfter` seconds. Where the criteria ask for more than a status, a read is a poll with `until`, and a call that may change something is not carried; nor is what has to run between two attempts |
+| `successActions` `failureActions` `parameters` | those of every step that does not say the same itself; components are resolved |
+| `successCriteria` | an `ensure`. Criteria that only ask for a good status are what every call asks for; texts are compared with their case, which is told |
+| criteria | comparisons of runtime expressions; patterns; of JSONPath whether there is such an element: members, positions, slices, `[*]` and filters of comparisons at the end. Filters over the members of an object, `..`, functions and XPath are not carried |
+| `$statusCode` | the class of a failure; which of several good statuses an answer has is not carried, nor is the status as a value |
+| `$response.header` `$request` `$url` | not carried: a tool gives the body of an answer |
+| `replacements` | not carried |
+
+Of the six documents that the specification of Arazzo 1.0 publishes (imported on 24 November 2026 without their OpenAPI documents), three are carried whole and pass the check; in one of these a filter is taken for one over a list,
+which is told. In three something is not carried: one asks for a redirection, one reads headers and calls a path that its document cuts off, and one asks for a redirection, headers, counts of nodes, one of two good statuses, and outputs
+that its steps do not have. Their `goto` and `end` are carried.
 ";
 
 const MACHINES: &str = "
@@ -111,8 +132,7 @@ fn told(format: Format) -> (&'static str, &'static str) {
         ),
         Format::Arazzo => (
             "Workflows of Arazzo 1.0, over the operations of their OpenAPI documents",
-            "a plan for each workflow, whose inputs are those of its schema. A step calls the operation as a tool of the namespace that is called like its source, or the plan of another workflow; `outputs` are expressions, \
-             `successCriteria` an `ensure`, a `retry` is a `retry`. Criteria that only ask for a good status are what every call asks for. Not carried: `goto` and `end`, headers and statuses as values, `replacements`",
+            "see [below](#workflows-of-arazzo)",
         ),
         Format::Serverless => (
             "Workflows of Serverless Workflow 1.0, with expressions in jq",

@@ -17,7 +17,7 @@ use crate::machines::{Recorded, records, unwrapped};
 use crate::world::{Ran, World};
 
 /// The least share of machines that come to the same, in percent.
-const LEAST: usize = 60;
+const LEAST: usize = 71;
 
 #[tokio::test(start_paused = true)]
 async fn imported_machines_come_to_the_same() {

@@ -1,71 +1,82 @@
-//! Success criteria: comparisons of runtime expressions.
+//! Criteria over what a call gives: comparisons of runtime expressions, patterns and paths.
 
 use planrun_lang::source::Span;
-use planrun_lang::syntax::ast::Expr;
+use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal};
+use planrun_lang::types::Type;
 use planrun_lang::yaml::Node;
 
 use super::Workflow;
+use super::runtime::View;
 use crate::draft::excerpt;
 use crate::expression::condition;
+use crate::expression::path::{Path, compared};
+use crate::expression::value::Value;
 use crate::tree;
 
-/// What a criterion asks for.
-pub enum Criterion {
-    /// That the answer is a good one, which every call asks for.
-    Answered,
-    Holds(Expr),
+/// The condition of a criterion, as the document writes it.
+pub fn written(criterion: &Node) -> &str {
+    let condition = criterion.get("condition").and_then(Node::text);
+    condition.unwrap_or_default()
 }
 
 impl Workflow<'_, '_, '_> {
-    /// A criterion over what a step gives. What has no counterpart is a hole.
-    pub fn criterion(&mut self, node: &Node, response: &Expr) -> Criterion {
-        let condition = node
-            .get("condition")
-            .and_then(Node::text)
-            .unwrap_or_default();
-        let kind = node.get("type").map_or(Some("simple"), Node::text);
-        let context = node.get("context").and_then(Node::text);
-        match (kind, context) {
-            (Some("simple"), _) if asks_for_success(condition) => Criterion::Answered,
-            (Some("simple"), _) => Criterion::Holds(self.simple(condition, node.span, response)),
-            (Some("regex"), Some(context)) => {
-                let value = self.expression(context, node.span, Some(response));
-                Criterion::Holds(tree::method(value, "matches", vec![tree::text(condition)]))
-            }
-            _ => {
-                let what = format!("the criterion `{}`", excerpt(condition));
-                Criterion::Holds(self.draft.hole(
-                    node.span,
-                    what,
-                    "this kind of criterion has no counterpart",
-                ))
-            }
-        }
+    /// Whether all of these criteria hold; `None` where there are none.
+    pub fn all_hold(&mut self, criteria: &[&Node], view: &View<'_, '_>) -> Option<Expr> {
+        let conditions = criteria.iter().map(|node| self.criterion(node, view));
+        tree::joined(conditions.collect(), BinaryOp::And)
     }
 
-    fn simple(&mut self, text: &str, span: Span, response: &Expr) -> Expr {
-        let read = condition::read(text, |words| {
-            let left = self.operand(words.take()?, span, response)?;
-            Ok(match words.comparison() {
-                Some(operator) => {
-                    let right = self.operand(words.take()?, span, response)?;
-                    tree::binary(left, operator, right)
-                }
-                None => tree::truth(left),
-            })
-        });
+    /// A criterion. What has no counterpart is a hole.
+    pub fn criterion(&mut self, node: &Node, view: &View<'_, '_>) -> Expr {
+        let condition = written(node);
+        let kind = match node.get("type") {
+            Some(kind) => kind.text().or_else(|| kind.get("type")?.text()),
+            None => Some("simple"),
+        };
+        let context = node.get("context").and_then(Node::text);
+        let read = match (kind, context) {
+            (Some("simple"), _) => self.simple(condition, node.span, view),
+            (Some("regex"), Some(context)) => {
+                let value = self.expression(context, node.span, view);
+                Ok(tree::method(value, "matches", vec![tree::text(condition)]))
+            }
+            (Some("jsonpath"), Some(context)) => self.chosen(condition, context, node, view),
+            _ => Err("this kind of criterion has no counterpart".to_owned()),
+        };
         read.unwrap_or_else(|why| {
-            let what = format!("the criterion `{}`", excerpt(text));
-            self.draft.hole(span, what, why)
+            let what = format!("the criterion `{}`", excerpt(condition));
+            self.hole(node.span, what, why)
         })
     }
 
-    fn operand(&mut self, word: &str, span: Span, response: &Expr) -> Result<Expr, String> {
-        if word.starts_with('$') {
-            return Ok(self.expression(word, span, Some(response)));
+    /// # Errors
+    /// Why it has no counterpart.
+    fn simple(&mut self, text: &str, span: Span, view: &View<'_, '_>) -> Result<Expr, String> {
+        let read = condition::read(text, |words| {
+            let left = self.operand(words.take()?, span, view)?;
+            let Some(operator) = words.comparison() else {
+                return Ok(tree::truth(left));
+            };
+            let right = self.operand(words.take()?, span, view)?;
+            Ok(compared(left, operator, right))
+        })?;
+        if compares_letters(&read) {
+            let what = format!("the criterion `{}`", excerpt(text));
+            let why = "tells capital letters from small ones, which a criterion does not";
+            self.draft.changed(span, what, why);
         }
-        if let Some(text) = word.strip_prefix(['"', '\'']) {
-            return Ok(tree::text(text.trim_end_matches(['"', '\''])));
+        Ok(read)
+    }
+
+    fn operand(&mut self, word: &str, span: Span, view: &View<'_, '_>) -> Result<Expr, String> {
+        if word.starts_with('$') {
+            return Ok(self.expression(word, span, view));
+        }
+        if let Some(quote) = word.chars().next().filter(|c| matches!(c, '"' | '\'')) {
+            let inner = word.get(1..).and_then(|rest| rest.strip_suffix(quote));
+            let inner = inner.ok_or("a text is not closed")?;
+            let twice = format!("{quote}{quote}");
+            return Ok(tree::text(&inner.replace(&twice, &quote.to_string())));
         }
         match word {
             "true" | "false" => Ok(tree::boolean(word == "true")),
@@ -73,41 +84,43 @@ impl Workflow<'_, '_, '_> {
             _ => tree::number(word).ok_or_else(|| format!("`{}` is no value", excerpt(word))),
         }
     }
-}
 
-/// Whether a condition only says that the status is one of success.
-pub fn asks_for_success(condition: &str) -> bool {
-    let squeezed: String = condition.chars().filter(|c| !c.is_whitespace()).collect();
-    let parts = squeezed.split("||").flat_map(|part| part.split("&&"));
-    let mut parts = parts.map(|part| part.strip_prefix("$statusCode"));
-    parts.all(|part| {
-        part.is_some_and(|rest| {
-            let number = rest.trim_start_matches(['=', '<', '>']);
-            (rest.starts_with("==") && number.len() == 3 && number.starts_with('2'))
-                || matches!(rest, ">=200" | "<300" | "<=299")
-        })
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn good_statuses_are_what_every_call_asks_for() {
-        for text in [
-            "$statusCode == 200",
-            "$statusCode >= 200 && $statusCode < 300",
-            "$statusCode==201 || $statusCode==204",
-        ] {
-            assert!(asks_for_success(text), "{text}");
+    /// Whether a JSONPath leads to anything.
+    ///
+    /// # Errors
+    /// Why it has no counterpart.
+    fn chosen(
+        &mut self,
+        path: &str,
+        context: &str,
+        node: &Node,
+        view: &View<'_, '_>,
+    ) -> Result<Expr, String> {
+        let path = Path::read(path)?;
+        if path.is_into_members() {
+            let members = "it chooses among the members of an object, which have no order here";
+            if context.trim() == "$response.body" {
+                match view.gives {
+                    Some(Type::Object(_) | Type::Map(_)) => return Err(members.to_owned()),
+                    Some(Type::List(_)) => {}
+                    _ => {
+                        let what = format!("`{}`", excerpt(context));
+                        self.draft.changed(node.span, what, "is taken for a list");
+                    }
+                }
+            }
         }
-        for text in [
-            "$statusCode == 404",
-            "$statusCode == 200 && $response.body#/ok == true",
-            "",
-        ] {
-            assert!(!asks_for_success(text), "{text}");
-        }
+        let value = self.expression(context, node.span, view);
+        path.leads_somewhere(Value::Opaque(value))
     }
+}
+
+/// Whether texts with letters in them are compared.
+fn compares_letters(condition: &Expr) -> bool {
+    let mut found = matches!(
+        &condition.kind,
+        ExprKind::Literal(Literal::String(text)) if text.chars().any(char::is_alphabetic)
+    );
+    condition.parts(&mut |part| found |= compares_letters(part));
+    found
 }

@@ -1,18 +1,26 @@
 //! Workflows of Arazzo, over the operations of their OpenAPI documents.
 
+mod attempts;
+mod call;
 mod criterion;
 mod runtime;
-mod step;
+mod statuses;
+mod steps;
+mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::diag::closest;
-use planrun_lang::syntax::ast::{Expr, File, Parameter};
-use planrun_lang::yaml::{Content, Entry, Node};
+use planrun_lang::syntax::ast::{Expr, File, Parameter, Statement, StepBody};
+use planrun_lang::yaml::{Entry, Node};
 
 use crate::document::{Refused, entries, items};
 use crate::draft::{Draft, Made, excerpt, identifier, parameter};
+use crate::expression::value::Value;
 use crate::tree;
+use crate::ways::{Flow, Region, Stop, Walk as _, Written};
+use runtime::View;
+use steps::{END, Steps};
 
 /// More workflows, or more steps of one, are refused.
 const MAX_PARTS: usize = 500;
@@ -26,12 +34,18 @@ pub fn recognizes(root: &Node) -> bool {
 pub struct Workflow<'x, 'd, 't> {
     pub draft: &'x mut Draft<'t>,
     pub root: &'d Node,
+    pub node: &'d Node,
     /// The plan that each workflow is, by its id.
     pub heads: &'x BTreeMap<String, Head>,
     /// The names of its inputs in the plan.
     inputs: &'x BTreeMap<String, String>,
-    /// The steps above, by their ids.
-    done: BTreeMap<String, Done>,
+    /// The steps that the workflows on which it depends are, by their ids.
+    before: BTreeMap<&'d str, String>,
+    /// The name of an error in the arms that catch it.
+    error: String,
+    /// What stands for expressions without a counterpart, by their places and texts.
+    holes: BTreeMap<(u32, String), Expr>,
+    written: Written,
 }
 
 /// What can be known of the plan of a workflow before it is made.
@@ -43,9 +57,11 @@ pub struct Head {
     pub inputs: BTreeMap<String, String>,
 }
 
-/// A step that stands above.
-struct Done {
-    outputs: BTreeMap<String, Expr>,
+impl Head {
+    /// Whether it cannot be called without being given something.
+    pub fn needs_inputs(&self) -> bool {
+        self.parameters.iter().any(|(_, optional)| !optional)
+    }
 }
 
 /// The plans that the workflows of a document are.
@@ -82,16 +98,21 @@ pub fn import(root: &Node, draft: &mut Draft<'_>) -> Result<File, Refused> {
         );
         let outside = draft.names();
         head.inputs.values().for_each(|name| draft.reserve(name));
+        let error = draft.name("e");
         let mut one = Workflow {
             draft,
             root,
+            node: workflow,
             heads: &heads,
             inputs: &head.inputs,
-            done: BTreeMap::new(),
+            before: BTreeMap::new(),
+            error,
+            holes: BTreeMap::new(),
+            written: Written::default(),
         };
         let parameters = head.parameters.iter();
         let parameters = parameters.map(|(name, optional)| parameter(name, *optional));
-        let plan = one.plan(workflow, parameters.collect());
+        let plan = one.plan(parameters.collect())?;
         made.push((head.plan.clone(), plan));
         draft.restore(outside);
     }
@@ -150,69 +171,85 @@ fn resolved<'d>(root: &'d Node, node: &'d Node) -> &'d Node {
     let Some(reference) = reference else {
         return node;
     };
-    let path = reference.trim_start_matches("#/").trim_start_matches('$');
-    let found = path
-        .split(['/', '.'])
-        .try_fold(root, |node, part| node.get(part));
+    let found = match reference.strip_prefix("#/") {
+        Some(path) => path.split('/').try_fold(root, |node, part| node.get(part)),
+        // The name of a component may have dots in it.
+        None => reference
+            .trim_start_matches('$')
+            .splitn(3, '.')
+            .try_fold(root, |node, part| node.get(part)),
+    };
     found.unwrap_or(node)
 }
 
 impl<'d> Workflow<'_, 'd, '_> {
-    fn plan(&mut self, workflow: &'d Node, parameters: Vec<Parameter>) -> Made {
-        let mut body = Vec::new();
-        for step in items(workflow, "steps") {
-            self.step(step, workflow, &mut body);
+    fn plan(&mut self, parameters: Vec<Parameter>) -> Result<Made, Refused> {
+        let mut body = self.those_before();
+        let steps = self.steps();
+        let flow = Flow::of(Value::Nothing);
+        let mut region = Region::plan();
+        region.stops.insert(END, Stop::Join);
+        if let Some((_, flow)) = self.walk(&steps, steps.start, flow, &region, &mut body)? {
+            let outputs = self.outputs(&steps, &flow);
+            body.push(tree::reply(outputs));
         }
-        for part in ["dependsOn", "successActions", "failureActions"] {
-            if let Some(node) = workflow.get(part) {
-                let why = "is not carried: say it at the steps, or call one plan from the other";
-                self.draft
-                    .lost(node.span, format!("`{part}` of a workflow"), why);
-            }
+        for step in steps
+            .by_id
+            .values()
+            .filter(|step| !self.written.has(step.node.span, step.id))
+        {
+            let why = "is left out: no way leads to it";
+            self.draft.changed(step.node.span, step.what(), why);
         }
-        let outputs = entries(workflow, "outputs");
-        let fields = outputs
-            .iter()
-            .map(|entry| (entry.name.clone(), self.value(&entry.value, None)));
-        let reply = tree::object(fields.collect());
-        body.push(tree::reply(reply));
-        let text = |field: &str| workflow.get(field).and_then(Node::text).map(str::to_owned);
-        Made {
+        let text = |field: &str| self.node.get(field).and_then(Node::text).map(str::to_owned);
+        Ok(Made {
             doc: text("summary").or_else(|| text("description")),
             parameters,
             returns: Some(tree::type_named("any")),
             body,
+        })
+    }
+
+    /// The workflows that have to be done before this one, as its first steps.
+    fn those_before(&mut self) -> Vec<Statement> {
+        let mut body = Vec::new();
+        for node in items(self.node, "dependsOn") {
+            let id = node.text().unwrap_or_default();
+            let what = format!("`dependsOn` of the workflow `{}`", excerpt(id));
+            let why = match self.heads.get(id) {
+                None => format!(
+                    "is not in this document{}",
+                    near(id, self.heads.keys().map(String::as_str))
+                ),
+                Some(head) if head.needs_inputs() => {
+                    "needs inputs, which are not given here: write a step that calls it".to_owned()
+                }
+                Some(_) => {
+                    let name = self.draft.name(id);
+                    let call = self.call_of_plan(id, Vec::new());
+                    body.push(tree::step(&name, StepBody::Call(call), Vec::new()));
+                    let why = "is called first, each time that this one runs";
+                    self.draft.changed(node.span, what, why);
+                    self.before.insert(id, name);
+                    continue;
+                }
+            };
+            self.draft.lost(node.span, what, why);
         }
+        body
     }
 
-    /// A part of the document, or the component to which it refers.
-    pub fn resolved(&self, node: &'d Node) -> &'d Node {
-        resolved(self.root, node)
+    /// What the workflow gives.
+    pub fn outputs(&mut self, steps: &Steps<'d>, flow: &Flow) -> Expr {
+        let view = View::before(steps, END, flow);
+        let outputs = entries(self.node, "outputs").iter();
+        let outputs = outputs.map(|entry| (entry.name.clone(), self.value(&entry.value, &view)));
+        tree::object(outputs.collect())
     }
+}
 
-    /// A value with runtime expressions in its texts; `response` is what the step gives whose outputs these are.
-    pub fn value(&mut self, node: &Node, response: Option<&Expr>) -> Expr {
-        match &node.content {
-            Content::Text(text) => self.text(text, node.span, response),
-            Content::List(items) => tree::list(
-                items
-                    .iter()
-                    .map(|item| self.value(item, response))
-                    .collect(),
-            ),
-            Content::Map(entries) => {
-                let fields = entries
-                    .iter()
-                    .map(|entry| (entry.name.clone(), self.value(&entry.value, response)));
-                tree::object(fields.collect())
-            }
-            Content::Null | Content::Bool(_) | Content::Number(_) => tree::constant(node),
-        }
-    }
-
-    /// A name that is near to one that does not exist.
-    fn near<'n>(wanted: &str, names: impl Iterator<Item = &'n String>) -> String {
-        let near = closest(wanted, names.map(String::as_str));
-        near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
-    }
+/// A name that is near to one that does not exist.
+fn near<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let near = closest(wanted, names);
+    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }

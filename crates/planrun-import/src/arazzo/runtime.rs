@@ -2,23 +2,82 @@
 
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{Expr, TemplatePart};
+use planrun_lang::types::Type;
+use planrun_lang::yaml::{Content, Node};
 
-use super::Workflow;
+use super::steps::{END, Steps};
+use super::{Workflow, near};
 use crate::draft::excerpt;
+use crate::expression::path::Path;
+use crate::expression::value::Value;
+use crate::expression::within_bounds;
 use crate::tree;
+use crate::ways::Flow;
+
+/// What a runtime expression can read.
+pub struct View<'v, 'd> {
+    pub steps: &'v Steps<'d>,
+    /// The step that reads, or the end of all.
+    pub at: &'d str,
+    pub flow: &'v Flow,
+    /// The body of the answer, where there is one.
+    pub body: Option<Expr>,
+    /// Its type, where that is known.
+    pub gives: Option<&'v Type>,
+}
+
+impl<'v, 'd> View<'v, 'd> {
+    /// What is known before a step, or at the end.
+    pub fn before(steps: &'v Steps<'d>, at: &'d str, flow: &'v Flow) -> Self {
+        Self {
+            steps,
+            at,
+            flow,
+            body: None,
+            gives: None,
+        }
+    }
+
+    /// The same with an answer.
+    pub fn behind(&self, body: Expr, gives: Option<&'v Type>) -> Self {
+        Self {
+            body: Some(body),
+            gives,
+            ..Self::before(self.steps, self.at, self.flow)
+        }
+    }
+}
 
 impl Workflow<'_, '_, '_> {
+    /// A value with runtime expressions in its texts.
+    pub fn value(&mut self, node: &Node, view: &View<'_, '_>) -> Expr {
+        match &node.content {
+            Content::Text(text) => self.text(text, node.span, view),
+            Content::List(items) => {
+                let items = items.iter().map(|item| self.value(item, view));
+                tree::list(items.collect())
+            }
+            Content::Map(entries) => {
+                let fields = entries.iter();
+                let fields =
+                    fields.map(|entry| (entry.name.clone(), self.value(&entry.value, view)));
+                tree::object(fields.collect())
+            }
+            Content::Null | Content::Bool(_) | Content::Number(_) => tree::constant(node),
+        }
+    }
+
     /// A text: an expression where it is one as a whole, with `{$…}` in it a template, else itself.
-    pub fn text(&mut self, text: &str, span: Span, response: Option<&Expr>) -> Expr {
+    fn text(&mut self, text: &str, span: Span, view: &View<'_, '_>) -> Expr {
         if text.starts_with('$') {
-            return self.expression(text, span, response);
+            return self.expression(text, span, view);
         }
         let (mut parts, mut rest) = (Vec::new(), text);
         while let Some(open) = rest.find("{$") {
             let inner = rest.get(open + 1..).unwrap_or("");
             let Some(close) = inner.find('}') else { break };
             parts.push(TemplatePart::Text(rest.get(..open).unwrap_or("").into()));
-            let value = self.expression(inner.get(..close).unwrap_or(""), span, response);
+            let value = self.expression(inner.get(..close).unwrap_or(""), span, view);
             parts.push(TemplatePart::Expr(value));
             rest = inner.get(close + 1..).unwrap_or("");
         }
@@ -27,60 +86,122 @@ impl Workflow<'_, '_, '_> {
     }
 
     /// One expression; a hole where it has no counterpart.
-    pub fn expression(&mut self, text: &str, span: Span, response: Option<&Expr>) -> Expr {
-        self.counterpart(text.trim(), response)
-            .unwrap_or_else(|why| self.draft.hole(span, format!("`{}`", excerpt(text)), why))
+    pub fn expression(&mut self, text: &str, span: Span, view: &View<'_, '_>) -> Expr {
+        let text = text.trim();
+        self.counterpart(text, view)
+            .unwrap_or_else(|why| self.hole(span, format!("`{}`", excerpt(text)), why))
     }
 
-    fn counterpart(&self, text: &str, response: Option<&Expr>) -> Result<Expr, String> {
-        if text.len() > 1000 {
-            return Err("the expression is too long".into());
+    /// What stands for a part without a counterpart, the same wherever that is read again.
+    pub fn hole(&mut self, span: Span, what: String, why: impl AsRef<str>) -> Expr {
+        let key = (span.start, what);
+        if let Some(hole) = self.holes.get(&key) {
+            return hole.clone();
         }
-        let (path, pointer) = text
-            .split_once('#')
-            .map_or((text, None), |(path, pointer)| (path, Some(pointer)));
-        let parts: Vec<&str> = path.trim_start_matches('$').split('.').collect();
-        let value = match (parts.as_slice(), response) {
-            (["inputs", name, rest @ ..], _) => {
-                let Some(own) = self.inputs.get(*name) else {
-                    return Err(format!(
-                        "there is no input `{name}`{}",
-                        Self::near(name, self.inputs.keys())
-                    ));
-                };
-                rest.iter()
-                    .fold(tree::variable(own), |value, part| tree::field(value, part))
-            }
-            (["steps", id, "outputs", name, rest @ ..], _) => {
-                let Some(done) = self.done.get(*id) else {
-                    return Err(format!(
-                        "no step above is called `{id}`{}",
-                        Self::near(id, self.done.keys())
-                    ));
-                };
-                let Some(value) = done.outputs.get(*name) else {
-                    return Err(format!(
-                        "the step `{id}` has no output `{name}`{}",
-                        Self::near(name, done.outputs.keys())
-                    ));
-                };
-                rest.iter()
-                    .fold(value.clone(), |value, part| tree::field(value, part))
-            }
-            (["response", "body"], Some(response)) => response.clone(),
-            // The outputs of a called workflow are what its plan gives.
-            (["outputs", name], Some(response)) => tree::field(response.clone(), name),
-            (["response", "header", ..], _) => {
-                return Err("a tool gives the body of an answer, and none of its headers".into());
-            }
-            (["statusCode" | "method" | "url" | "request", ..], _) => {
-                return Err(
-                    "a tool gives the body of an answer, and nothing of the request".into(),
-                );
-            }
-            _ => return Err("it has no counterpart here".into()),
+        let hole = self.draft.hole(span, &*key.1, why);
+        self.holes.insert(key, hole.clone());
+        hole
+    }
+
+    /// # Errors
+    /// Why it has none.
+    fn counterpart(&self, text: &str, view: &View<'_, '_>) -> Result<Expr, String> {
+        within_bounds(text)?;
+        let (path, pointer) = match text.split_once('#') {
+            Some((path, pointer)) => (path, Some(pointer)),
+            None => (text, None),
         };
-        Ok(pointer.map_or_else(|| value.clone(), |pointer| pointed(value.clone(), pointer)))
+        let (value, rest) = self.begun(path.trim_start_matches('$'), view)?;
+        let value = Path::read(&format!("${rest}"))?.apply(Value::Opaque(value))?;
+        let value = value.expr();
+        Ok(match pointer {
+            Some(pointer) => pointed(value, pointer),
+            None => value,
+        })
+    }
+
+    /// What the beginning of an expression reads, and what of the expression is left.
+    ///
+    /// # Errors
+    /// Why it has no counterpart.
+    fn begun<'p>(&self, path: &'p str, view: &View<'_, '_>) -> Result<(Expr, &'p str), String> {
+        let (root, behind) = path.split_once(['.', '[']).unwrap_or((path, ""));
+        match (root, behind, &view.body) {
+            ("inputs", ..) => {
+                let (name, rest) = split(behind);
+                Ok((self.input(name)?, rest))
+            }
+            ("steps", ..) => {
+                let (id, name) = behind
+                    .split_once(".outputs.")
+                    .ok_or("only the outputs of a step can be read")?;
+                let (name, rest) = split(name);
+                Ok((output(id, name, view)?, rest))
+            }
+            ("workflows", ..) => {
+                let (id, name) = behind
+                    .split_once(".outputs.")
+                    .ok_or("only the outputs of a workflow can be read")?;
+                let done = self.before.get(id).ok_or_else(|| {
+                    format!("the workflow `{}` has not run before this one", excerpt(id))
+                })?;
+                let (name, rest) = split(name);
+                Ok((tree::field(tree::variable(done), name), rest))
+            }
+            // The outputs of a called workflow are what its plan gives.
+            ("outputs", _, Some(body)) => {
+                let (name, rest) = split(behind);
+                Ok((tree::field(body.clone(), name), rest))
+            }
+            ("response", _, Some(body)) if split(behind).0 == "body" => {
+                Ok((body.clone(), split(behind).1))
+            }
+            ("response", _, _) if behind.starts_with("header.") => {
+                Err("a tool gives the body of an answer, and none of its headers".into())
+            }
+            ("statusCode", ..) => Err(
+                "a tool gives the body of an answer, and its status only as the class of a failure"
+                    .into(),
+            ),
+            ("method" | "url" | "request", ..) => {
+                Err("a tool gives the body of an answer, and nothing of the request".into())
+            }
+            _ => Err("it has no counterpart here".into()),
+        }
+    }
+
+    fn input(&self, name: &str) -> Result<Expr, String> {
+        let own = self.inputs.get(name).map(|own| tree::variable(own));
+        own.ok_or_else(|| {
+            format!(
+                "there is no input `{}`{}",
+                excerpt(name),
+                near(name, self.inputs.keys().map(String::as_str))
+            )
+        })
+    }
+}
+
+/// A name, and the property or position of its value that stands behind it.
+fn split(text: &str) -> (&str, &str) {
+    text.split_at(text.find(['.', '[']).unwrap_or(text.len()))
+}
+
+/// An output of a step that has run; null where it has not run on this way, but could have.
+fn output(id: &str, name: &str, view: &View<'_, '_>) -> Result<Expr, String> {
+    let Some(outputs) = view.steps.outputs(id) else {
+        let near = near(id, view.steps.ids());
+        return Err(format!("no step is called `{}`{near}", excerpt(id)));
+    };
+    let Some(variable) = outputs.get(name) else {
+        let near = near(name, outputs.keys().copied());
+        let (id, name) = (excerpt(id), excerpt(name));
+        return Err(format!("the step `{id}` has no output `{name}`{near}"));
+    };
+    match view.flow.variables.get(variable) {
+        Some(value) => Ok(value.expr()),
+        None if view.at == END || view.steps.graph.leads(id, view.at) => Ok(tree::null()),
+        None => Err(format!("the step `{}` has not run before", excerpt(id))),
     }
 }
 

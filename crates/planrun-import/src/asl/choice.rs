@@ -4,7 +4,7 @@ use planrun_lang::syntax::ast::{BinaryOp, Expr};
 use planrun_lang::yaml::{Content, Node};
 
 use super::data::Scope;
-use super::path::Path;
+use crate::expression::path::Path;
 use crate::tree;
 
 /// Rules that nest deeper are refused.

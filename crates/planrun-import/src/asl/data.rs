@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use planrun_lang::yaml::{Content, Node};
 
-use super::path::Path;
 use super::{intrinsic, jsonata};
 use crate::draft::Draft;
+use crate::expression::path::{self, Path};
+use crate::expression::value::Value;
 use crate::tree;
 use crate::ways::Element;
-use crate::ways::value::Value;
 
 /// What a state can read.
 pub struct Scope<'s> {
@@ -42,12 +42,12 @@ impl Scope<'_> {
     /// Why there is no counterpart.
     pub fn follow(&self, path: &Path) -> Result<Value, String> {
         match &path.root {
-            super::path::Root::Input => path.apply(self.root.clone()),
-            super::path::Root::Variable(name) => match self.variables.get(name) {
+            path::Root::Input => path.apply(self.root.clone()),
+            path::Root::Variable(name) => match self.variables.get(name) {
                 Some(value) => path.apply(value.clone()),
                 None => Err(format!("there is no variable `${name}` at this state")),
             },
-            super::path::Root::Context => self.context(&path.keys(), path),
+            path::Root::Context => self.context(&path.keys(), path),
         }
     }
 

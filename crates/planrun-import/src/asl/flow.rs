@@ -1,6 +1,6 @@
 //! States as places on the way through a machine.
 
-use planrun_lang::syntax::ast::{Expr, Statement, StepBody, TemplatePart, WaitFor};
+use planrun_lang::syntax::ast::{BinaryOp, Expr, Statement, StepBody, TemplatePart, WaitFor};
 use planrun_lang::yaml::Node;
 
 use super::choice;
@@ -8,9 +8,9 @@ use super::data::{Scope, jsonata_of};
 use super::machine::{Machine, State};
 use crate::document::Refused;
 use crate::draft::Draft;
+use crate::expression::value::Value;
 use crate::tree;
 use crate::ways::graph::Graph;
-use crate::ways::value::Value;
 use crate::ways::{Flow, Going, Region, Target, Walk, Way, Written, end};
 
 pub struct Translator<'x, 't> {
@@ -116,9 +116,15 @@ impl Translator<'_, '_> {
         let Some((field, node)) = found else { return };
         let value = self.computed(state, field, node, flow);
         let wait = if field.starts_with("Seconds") {
-            match node.scalar().and_then(|text| text.parse::<i64>().ok()) {
-                Some(seconds) => WaitFor::Duration(tree::seconds(seconds)),
-                None => WaitFor::Duration(duration(value)),
+            if let Some(seconds) = node.scalar().and_then(|text| text.parse::<i64>().ok()) {
+                WaitFor::Duration(tree::seconds(seconds))
+            } else {
+                let whole = tree::function("int", vec![value.clone()]);
+                let is_whole = tree::binary(value.clone(), BinaryOp::Equal, whole);
+                let is_time = tree::binary(value.clone(), BinaryOp::GreaterEqual, tree::int(0));
+                let is_possible = tree::binary(is_time, BinaryOp::And, is_whole);
+                out.push(demand(state, field, is_possible));
+                WaitFor::Duration(duration(value))
             }
         } else {
             WaitFor::Until(tree::function("timestamp", vec![value]))
@@ -250,6 +256,16 @@ pub fn proceed<'d>(
     }
     out.push(end(&flow.value, region));
     Going::Over(None)
+}
+
+/// Fails where a field that is computed has no value that it may have.
+pub fn demand(state: &State<'_>, field: &str, is_possible: Expr) -> Statement {
+    let message = format!(
+        "`{field}` of `{}` has no such value",
+        super::short(state.name)
+    );
+    let message = tree::text(&message);
+    tree::fail_when("validation.expression", message, tree::not(is_possible))
 }
 
 /// A number of seconds as a duration.

@@ -4,14 +4,14 @@ use planrun_lang::syntax::ast::{
     BinaryOp, Block, Expr, Literal, Statement, StatementKind, StepBody,
 };
 
-use super::flow::Translator;
+use super::flow::{Translator, demand};
 use super::machine::{Machine, State};
 use super::task::Run;
 use crate::document::Refused;
 use crate::draft::{Draft, expressions};
+use crate::expression::value::Value;
 use crate::expression::{ONE, reads};
 use crate::tree;
-use crate::ways::value::Value;
 use crate::ways::{Element, Flow, Going, Region, Walk as _};
 
 /// The most elements of a list, since every loop of a plan has a bound.
@@ -51,7 +51,7 @@ impl Translator<'_, '_> {
         let why = format!("may have {MAX_ELEMENTS} elements: every loop of a plan has a bound");
         self.draft.changed(state.entry.span, what, why);
         tell_retry(state, self.draft);
-        let tolerance = self.tolerance(state, flow);
+        let tolerance = self.tolerance(state, flow, out);
         let name = self.draft.name_of(state.name, state.entry.span, "state");
         let body = StepBody::Each {
             element: tree::name(&element),
@@ -138,7 +138,12 @@ impl Translator<'_, '_> {
     }
 
     /// The most elements that may fail, over the step's results; `None` where none may.
-    fn tolerance(&mut self, state: &State<'_>, flow: &Flow) -> Option<(bool, Expr)> {
+    fn tolerance(
+        &mut self,
+        state: &State<'_>,
+        flow: &Flow,
+        out: &mut Vec<Statement>,
+    ) -> Option<(bool, Expr)> {
         let fields = [
             ("ToleratedFailurePercentage", true),
             ("ToleratedFailurePercentagePath", true),
@@ -151,7 +156,16 @@ impl Translator<'_, '_> {
         if node.scalar().as_deref() == Some("0") {
             return None;
         }
-        Some((is_share, self.computed(state, field, node, flow)))
+        let most = self.computed(state, field, node, flow);
+        if node.text().is_some() {
+            let mut possible = tree::binary(most.clone(), BinaryOp::GreaterEqual, tree::int(0));
+            if is_share {
+                let is_share = tree::binary(most.clone(), BinaryOp::LessEqual, tree::int(100));
+                possible = tree::binary(possible, BinaryOp::And, is_share);
+            }
+            out.push(demand(state, field, possible));
+        }
+        Some((is_share, most))
     }
 
     /// A step that goes on where no more elements fail than may.

@@ -8,7 +8,6 @@ mod iteration;
 mod jsonata;
 mod machine;
 mod output;
-mod path;
 mod task;
 
 use planrun_lang::syntax::ast::{File, Statement, StatementKind};

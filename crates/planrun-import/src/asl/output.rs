@@ -6,10 +6,10 @@ use planrun_lang::yaml::{Content, Node};
 use super::data::{Scope, jsonata_of};
 use super::flow::{Translator, scope_of};
 use super::machine::State;
-use super::path::Path;
 use crate::draft::error_name;
+use crate::expression::path::Path;
+use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::value::Value;
 use crate::ways::{Flow, Walk as _};
 
 impl Translator<'_, '_> {

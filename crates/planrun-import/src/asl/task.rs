@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use planrun_lang::syntax::ast::{ArmBody, BinaryOp, ClauseKind, Expr, Statement, StepBody};
+use planrun_lang::syntax::ast::{ArmBody, ClauseKind, Expr, Statement, StepBody};
 use planrun_lang::types::Effect;
 use planrun_lang::yaml::{Content, Node};
 
@@ -12,10 +12,11 @@ use super::machine::{Machine, State};
 use super::output::error_class;
 use crate::document::{Refused, items};
 use crate::draft::{Draft, identifier, is_writable};
+use crate::expression::value::Value;
 use crate::tree;
 use crate::ways::inputs::INPUT;
 use crate::ways::retry::Retry;
-use crate::ways::value::Value;
+use crate::ways::telling;
 use crate::ways::{Flow, Going, Region, Target, Walk as _, Way};
 
 /// The namespace of tasks whose resource names no service.
@@ -286,7 +287,7 @@ impl Translator<'_, '_> {
             return Ok(proceed(state, flow, region, out));
         }
         out.push(self.telling(state, &name, body, clauses, &catchers));
-        let given = tree::field(tree::variable(&name), "value");
+        let given = telling::value_of(&name);
         let mut ways = self.caught(state, &catchers, &name, flow, out);
         let after = self.after(state, Some(Value::Opaque(given)), flow, out);
         ways.push(Way {
@@ -308,28 +309,18 @@ impl Translator<'_, '_> {
         catchers: &[Catcher<'_>],
     ) -> Statement {
         let inner = self.draft.name(&format!("{}_done", state.name));
-        let ended = |to: &str, value: Expr| {
-            tree::object(vec![
-                ("to".to_owned(), tree::text(to)),
-                ("value".to_owned(), value),
-            ])
-        };
         let error = |field: &str| tree::field(tree::variable(&self.error), field);
         let arms = catchers.iter().enumerate().map(|(number, catcher)| {
             let told = tree::object(vec![
                 ("Error".to_owned(), error("class")),
                 ("Cause".to_owned(), error("message")),
             ]);
-            let body = ArmBody::Expr(ended(&tag(catchers, number), told));
-            tree::recover(&catcher.classes, Some(&self.error), body)
+            let body = telling::ended(tree::text(&tag(catchers, number)), told);
+            tree::recover(&catcher.classes, Some(&self.error), ArmBody::Expr(body))
         });
         let arms = arms.collect();
         let value = tree::variable(&inner);
-        let statements = vec![
-            tree::step(&inner, body, clauses),
-            tree::yields(ended("next", value)),
-        ];
-        tree::step(name, StepBody::Do(tree::block(statements)), arms)
+        telling::step(name, vec![tree::step(&inner, body, clauses)], value, arms)
     }
 
     /// The ways of the errors that are caught.
@@ -343,12 +334,10 @@ impl Translator<'_, '_> {
     ) -> Vec<Way<'d>> {
         let mut ways = Vec::new();
         for (number, catcher) in catchers.iter().enumerate() {
-            let place = tree::field(tree::variable(step), "value");
+            let place = telling::value_of(step);
             let after = self.after_error(state, catcher, &place, flow, out);
-            let to = tree::field(tree::variable(step), "to");
-            let tag = tree::text(&tag(catchers, number));
             ways.push(Way {
-                condition: Some(tree::binary(to, BinaryOp::Equal, tag)),
+                condition: Some(telling::has_led(step, &tag(catchers, number))),
                 begun: Vec::new(),
                 to: Target::Place(catcher.target),
                 flow: after,
@@ -427,7 +416,7 @@ fn catchers<'d>(state: &State<'d>) -> Vec<Catcher<'d>> {
 fn tag(catchers: &[Catcher<'_>], number: usize) -> String {
     let target = catchers.get(number).map_or("", |catcher| catcher.target);
     let same = |catcher: &&Catcher<'_>| catcher.target == target;
-    if target != "next" && catchers.iter().filter(same).count() == 1 {
+    if target != telling::NEXT && catchers.iter().filter(same).count() == 1 {
         target.to_owned()
     } else {
         format!("{target} {}", number + 1)

@@ -10,6 +10,29 @@ const MAX_DEPTH: usize = 30;
 const MAX_WORDS: usize = 500;
 const SIGNS: [&str; 11] = ["&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "(", ")"];
 
+/// What comparisons come to, and how they are joined.
+pub trait Truth: Sized {
+    /// Whether all of several hold; there is at least one.
+    fn every(parts: Vec<Self>) -> Option<Self>;
+    /// Whether one of several holds; there is at least one.
+    fn either(parts: Vec<Self>) -> Option<Self>;
+    fn not(self) -> Self;
+}
+
+impl Truth for Expr {
+    fn every(parts: Vec<Self>) -> Option<Self> {
+        tree::joined(parts, BinaryOp::And)
+    }
+
+    fn either(parts: Vec<Self>) -> Option<Self> {
+        tree::joined(parts, BinaryOp::Or)
+    }
+
+    fn not(self) -> Self {
+        tree::not(self)
+    }
+}
+
 /// The words and signs of a condition, read from left to right.
 pub struct Words<'c> {
     all: Vec<&'c str>,
@@ -21,10 +44,10 @@ pub struct Words<'c> {
 ///
 /// # Errors
 /// Why it is none.
-pub fn read<'c>(
+pub fn read<'c, T: Truth>(
     text: &'c str,
-    mut comparison: impl FnMut(&mut Words<'c>) -> Result<Expr, String>,
-) -> Result<Expr, String> {
+    mut comparison: impl FnMut(&mut Words<'c>) -> Result<T, String>,
+) -> Result<T, String> {
     let mut words = Words {
         all: words(text),
         at: 0,
@@ -47,10 +70,7 @@ fn words(text: &str) -> Vec<&str> {
         let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign));
         let length = match (sign, c) {
             (Some(sign), _) => sign.len(),
-            (None, '"' | '\'') => rest
-                .get(1..)
-                .and_then(|inner| inner.find(c))
-                .map_or(rest.len(), |end| end + 2),
+            (None, '"' | '\'') => quoted(rest, c),
             (None, _) => {
                 let end = rest.find(|c: char| c.is_whitespace() || "&|=!<>()".contains(c));
                 end.unwrap_or(rest.len()).max(c.len_utf8())
@@ -61,6 +81,21 @@ fn words(text: &str) -> Vec<&str> {
         rest = behind.trim_start();
     }
     words
+}
+
+/// How long a text in quotes is. A quote that stands there twice is one of the text.
+fn quoted(text: &str, quote: char) -> usize {
+    let mut quotes = text.match_indices(quote).skip(1).map(|(at, _)| at);
+    while let Some(at) = quotes.next() {
+        if !text
+            .get(at + 1..)
+            .is_some_and(|rest| rest.starts_with(quote))
+        {
+            return at + 1;
+        }
+        quotes.next();
+    }
+    text.len()
 }
 
 impl<'c> Words<'c> {
@@ -97,38 +132,41 @@ impl<'c> Words<'c> {
         is_there
     }
 
-    fn either<F>(&mut self, comparison: &mut F) -> Result<Expr, String>
+    fn either<T, F>(&mut self, comparison: &mut F) -> Result<T, String>
     where
-        F: FnMut(&mut Self) -> Result<Expr, String>,
+        T: Truth,
+        F: FnMut(&mut Self) -> Result<T, String>,
     {
         let mut parts = vec![self.every(comparison)?];
         while self.eat("||") {
             parts.push(self.every(comparison)?);
         }
-        tree::joined(parts, BinaryOp::Or).ok_or_else(String::new)
+        T::either(parts).ok_or_else(String::new)
     }
 
-    fn every<F>(&mut self, comparison: &mut F) -> Result<Expr, String>
+    fn every<T, F>(&mut self, comparison: &mut F) -> Result<T, String>
     where
-        F: FnMut(&mut Self) -> Result<Expr, String>,
+        T: Truth,
+        F: FnMut(&mut Self) -> Result<T, String>,
     {
         let mut parts = vec![self.one(comparison)?];
         while self.eat("&&") {
             parts.push(self.one(comparison)?);
         }
-        tree::joined(parts, BinaryOp::And).ok_or_else(String::new)
+        T::every(parts).ok_or_else(String::new)
     }
 
-    fn one<F>(&mut self, comparison: &mut F) -> Result<Expr, String>
+    fn one<T, F>(&mut self, comparison: &mut F) -> Result<T, String>
     where
-        F: FnMut(&mut Self) -> Result<Expr, String>,
+        T: Truth,
+        F: FnMut(&mut Self) -> Result<T, String>,
     {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err("it nests too deeply".into());
         }
         let read = if self.eat("!") {
-            tree::not(self.one(comparison)?)
+            self.one(comparison)?.not()
         } else if self.eat("(") {
             let inner = self.either(comparison)?;
             if !self.eat(")") {

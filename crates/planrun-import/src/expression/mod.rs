@@ -1,7 +1,9 @@
-//! Expressions of other systems: their words, what joins conditions, and the bounds of both.
+//! Expressions of other systems: their words, their paths, the values that they come to, and the bounds of all of them.
 
 pub mod condition;
+pub mod path;
 pub mod tokens;
+pub mod value;
 
 use planrun_lang::syntax::ast::{Expr, ExprKind, Literal, TemplatePart};
 
@@ -27,6 +29,14 @@ pub fn reads(expression: &Expr, name: &str) -> bool {
     let mut found = matches!(&expression.kind, ExprKind::Name(there) if &**there == name);
     expression.parts(&mut |part| found |= reads(part, name));
     found
+}
+
+/// A value that may be missing, as null there.
+pub fn lenient(value: Expr) -> Expr {
+    match value.kind {
+        ExprKind::Path { .. } => tree::coalesce(value, tree::null()),
+        _ => value,
+    }
 }
 
 /// Texts and values one behind the other as one text.

@@ -14,10 +14,10 @@ use super::tasks::{Task, Tasks};
 use crate::document::{Refused, entries, items};
 use crate::draft::{excerpt, identifier, is_writable};
 use crate::expression::concatenated;
+use crate::expression::value::Value;
 use crate::tree;
 use crate::ways::Flow;
 use crate::ways::status::reason;
-use crate::ways::value::Value;
 
 /// The namespace of the built-in tool that sends requests.
 const HTTP: &str = "http";

@@ -10,9 +10,9 @@ use super::jq;
 use super::tasks::Task;
 use crate::draft::{Draft, excerpt};
 use crate::expression::concatenated;
+use crate::expression::value::Value;
 use crate::tree;
 use crate::ways::Flow;
-use crate::ways::value::Value;
 
 /// How expressions are read.
 #[derive(Clone, Default)]

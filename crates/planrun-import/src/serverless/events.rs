@@ -9,9 +9,9 @@ use super::call::Action;
 use super::jq;
 use crate::document::items;
 use crate::draft::{excerpt, is_writable};
+use crate::expression::value::Value;
 use crate::tree;
 use crate::ways::repetition::{last_of, rounds_of};
-use crate::ways::value::Value;
 
 /// The namespace of the tool that publishes events.
 pub const EVENTS: &str = "events";

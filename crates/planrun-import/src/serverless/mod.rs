@@ -18,9 +18,9 @@ use planrun_lang::yaml::{Content, Node};
 
 use crate::document::Refused;
 use crate::draft::{Draft, Made, excerpt};
+use crate::expression::value::Value;
 use crate::tree;
 use crate::ways::inputs::{Inputs, Missing, inputs_of};
-use crate::ways::value::Value;
 use crate::ways::{Flow, Written};
 use data::{Data, Reading};
 use tasks::{CONTEXT, Tasks};

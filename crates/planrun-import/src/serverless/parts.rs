@@ -12,10 +12,10 @@ use super::tasks::{CONTEXT, Task, Tasks, exports, only_entry};
 use crate::document::{Refused, items};
 use crate::draft::{Draft, excerpt, expressions, identifier};
 use crate::expression::reads;
+use crate::expression::value::Value;
 use crate::tree;
 use crate::ways::Flow;
 use crate::ways::repetition::{DATA, any, handed_on, last_of, rounds_of, taken_up};
-use crate::ways::value::Value;
 
 /// The most elements of a list, since every loop of a plan has a bound.
 const MAX_ELEMENTS: i64 = 10_000;

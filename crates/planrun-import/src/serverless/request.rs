@@ -9,9 +9,9 @@ use planrun_lang::yaml::Node;
 use super::call::Action;
 use crate::draft::excerpt;
 use crate::expression::concatenated;
+use crate::expression::value::Value;
 use crate::tree;
 use crate::ways::status::reason;
-use crate::ways::value::Value;
 
 /// The methods that the tool knows.
 const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];

@@ -66,6 +66,11 @@ impl<'d> Graph<'d> {
         found
     }
 
+    /// Whether a way leads from one place to another.
+    pub fn leads(&self, from: &str, to: &str) -> bool {
+        self.reached(from, &BTreeSet::new()).contains(to)
+    }
+
     /// The places of the loop that this one begins, where it begins one.
     pub fn cycle(&self, head: &'d str, stops: &BTreeSet<&str>) -> Option<BTreeSet<&'d str>> {
         let after = self.reached(head, stops);
@@ -102,11 +107,17 @@ impl<'d> Graph<'d> {
         match (found.next(), found.next()) {
             (Some(exit), None) => Ok(exit),
             (None, _) => Err("nothing leads out of it but failures".to_owned()),
-            (Some(one), Some(other)) => Err(format!(
-                "it is left to several places, such as `{}` and `{}`, and a `repeat` goes on at one",
-                excerpt(one),
-                excerpt(other)
-            )),
+            (Some(one), Some(other)) => {
+                let told = |place: &str| match place {
+                    "" => "the end".to_owned(),
+                    _ => format!("`{}`", excerpt(place)),
+                };
+                Err(format!(
+                    "it is left to several places, such as {} and {}, and a `repeat` goes on at one",
+                    told(one),
+                    told(other)
+                ))
+            }
         }
     }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{Expr, ExprKind, File, ItemKind, LinkKind, Parameter};
 
-use super::value::Value;
 use crate::document::Refused;
 use crate::draft::{Draft, expressions, parameter};
+use crate::expression::value::Value;
 use crate::tree;
 
 /// The parameter that is the whole input.

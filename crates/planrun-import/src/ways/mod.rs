@@ -5,18 +5,19 @@ pub mod inputs;
 pub mod repetition;
 pub mod retry;
 pub mod status;
-pub mod value;
+pub mod telling;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use planrun_lang::source::Span;
 use planrun_lang::syntax::ast::{Expr, Statement, StatementKind};
 
 use crate::document::Refused;
 use crate::draft::{Draft, excerpt};
+use crate::expression::value::Value;
 use crate::tree;
 use graph::{Graph, Place};
 use repetition::finish;
-use value::Value;
 
 /// More places are not written down, those counted again that stand in several branches.
 const MAX_PLACES: usize = 3000;
@@ -135,6 +136,13 @@ impl Default for Written {
             depth: 0,
             seen: BTreeSet::new(),
         }
+    }
+}
+
+impl Written {
+    /// Whether a place was written down.
+    pub fn has(&self, span: Span, name: &str) -> bool {
+        self.seen.contains(&(span.start, name.to_owned()))
     }
 }
 

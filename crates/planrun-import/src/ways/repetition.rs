@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use planrun_lang::syntax::ast::{BinaryOp, Expr, Statement, StatementKind, StepBody};
 
 use super::graph::Place;
-use super::value::Value;
 use super::{Flow, Going, Region, Stop, Walk};
 use crate::document::Refused;
 use crate::draft::excerpt;
+use crate::expression::value::Value;
 use crate::tree;
 
 /// The most rounds of a loop, since every loop of a plan has a bound.
@@ -106,9 +106,12 @@ pub fn finish(stop: Option<&Stop>, flow: &Flow, out: &mut Vec<Statement>) {
     }
 }
 
-/// The data and some variables as one value.
+/// The data, where there is any, and some variables as one value.
 pub fn handed_on(flow: &Flow, variables: &[String]) -> Expr {
-    let mut fields = vec![(DATA.to_owned(), flow.value.expr())];
+    let mut fields = Vec::new();
+    if flow.value != Value::Nothing {
+        fields.push((DATA.to_owned(), flow.value.expr()));
+    }
     fields.extend(variables.iter().map(|name| {
         let value = flow
             .variables
@@ -122,7 +125,9 @@ pub fn handed_on(flow: &Flow, variables: &[String]) -> Expr {
 /// The data and some variables, read from where they were handed on to.
 pub fn taken_up(flow: &Flow, variables: &[String], place: &Expr) -> Flow {
     let mut flow = flow.clone();
-    flow.value = Value::Opaque(tree::field(place.clone(), DATA));
+    if flow.value != Value::Nothing {
+        flow.value = Value::Opaque(tree::field(place.clone(), DATA));
+    }
     for name in variables {
         let value = tree::field(place.clone(), &field_of(name));
         flow.variables.insert(name.clone(), Value::Opaque(value));

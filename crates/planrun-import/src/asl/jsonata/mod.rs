@@ -5,10 +5,11 @@ mod functions;
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
 
 use super::data::Scope;
+use crate::expression::path;
 use crate::expression::tokens::{self, Texts, Token};
+use crate::expression::value::Value;
 use crate::expression::{ONE, concatenated, within_bounds};
 use crate::tree;
-use crate::ways::value::Value;
 
 /// Expressions that nest deeper are refused.
 const MAX_DEPTH: usize = 40;
@@ -322,7 +323,7 @@ impl Parser<'_> {
                     path.push('.');
                     path.push_str(&key);
                 }
-                self.scope.follow(&super::path::Path::read(&path)?)
+                self.scope.follow(&path::Path::read(&path)?)
             }
             other => Err(format!("`$states.{other}` does not exist")),
         }

@@ -5,8 +5,8 @@ use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal};
 use super::{Output, Reader, truth};
 use crate::draft::excerpt;
 use crate::expression::ONE;
+use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::value::Value;
 
 impl Reader<'_> {
     /// A function, behind its name.

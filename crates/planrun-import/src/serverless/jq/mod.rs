@@ -9,9 +9,9 @@ use planrun_lang::syntax::ast::{BinaryOp, Expr};
 
 use crate::draft::excerpt;
 use crate::expression::tokens::{self, Piece, Texts, Token};
+use crate::expression::value::Value;
 use crate::expression::{ONE, concatenated, reads, within_bounds};
 use crate::tree;
-use crate::ways::value::Value;
 pub use operators::truth;
 use operators::{field, negative, operated, position};
 

@@ -2,8 +2,9 @@
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
 
+use crate::expression::lenient;
+use crate::expression::value::Value;
 use crate::tree;
-use crate::ways::value::Value;
 
 /// A field, which is null where the object surely has none.
 pub fn field(value: &Value, key: &str) -> Value {
@@ -40,14 +41,6 @@ pub fn negative(operand: Expr) -> Expr {
 
 fn is_null(value: &Expr) -> bool {
     value.kind == ExprKind::Literal(Literal::Null)
-}
-
-/// A value that may be missing, as null there.
-fn lenient(value: Expr) -> Expr {
-    match value.kind {
-        ExprKind::Path { .. } => tree::coalesce(value, tree::null()),
-        _ => value,
-    }
 }
 
 /// Whether a value holds: all but null and false do.
@@ -102,6 +95,7 @@ fn sum(left: Value, right: Value) -> Value {
     {
         let left = match left {
             Value::Opaque(expr) => Value::Opaque(padded(expr, Some(tree::object(Vec::new())))),
+            Value::Nothing => Value::object(Vec::new()),
             object @ Value::Object { .. } => object,
         };
         return fields.iter().fold(left, |all, (key, value)| {

@@ -11,6 +11,8 @@ const LARGE: usize = 10;
 /// What is known of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
+    /// There is none.
+    Nothing,
     Opaque(Expr),
     /// An object with these fields, over those of `base` where there is one.
     Object {
@@ -44,6 +46,7 @@ impl Value {
 
     pub fn expr(&self) -> Expr {
         match self {
+            Self::Nothing => tree::null(),
             Self::Opaque(expr)
             | Self::Object {
                 bound: Some(expr), ..
@@ -98,6 +101,7 @@ impl Value {
             } => (Some(place.clone()), Vec::new()),
             Self::Object { base, fields, .. } => (base.clone(), fields.clone()),
             Self::Opaque(expr) => (Some(expr.clone()), Vec::new()),
+            Self::Nothing => (None, Vec::new()),
         };
         let value = match (rest, self.has(key)) {
             ([], _) => value,

@@ -2,9 +2,10 @@
 
 use planrun_lang::syntax::ast::{BinaryOp, Expr, UnaryOp};
 
-use crate::expression::{ONE, within_bounds};
+use super::value::Value;
+use super::{ONE, lenient, within_bounds};
+use crate::draft::excerpt;
 use crate::tree;
-use crate::ways::value::Value;
 
 /// Where a path begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl Path {
         within_bounds(text)?;
         let rest = text
             .strip_prefix('$')
-            .ok_or_else(|| format!("`{}` is no path", super::short(text)))?;
+            .ok_or_else(|| format!("`{}` is no path", excerpt(text)))?;
         if let Some(rest) = rest.strip_prefix('$') {
             let parts = parts(rest)?;
             let root = Root::Context;
@@ -93,6 +94,44 @@ impl Path {
             parts: before.to_vec(),
         };
         Some((before, key))
+    }
+
+    /// Whether it begins with a choice among what is in a value.
+    pub fn is_into_members(&self) -> bool {
+        matches!(self.parts.first(), Some(Part::All | Part::Filter(_)))
+    }
+
+    /// Whether the path leads to anything.
+    ///
+    /// # Errors
+    /// Why there is no counterpart.
+    pub fn leads_somewhere(&self, value: Value) -> Result<Expr, String> {
+        let Some((last, before)) = self.parts.split_last() else {
+            return Ok(tree::boolean(true));
+        };
+        let is_choice = |part: &Part| matches!(part, Part::All | Part::Slice(..) | Part::Filter(_));
+        if before.iter().any(is_choice) {
+            return Err("it goes on behind a choice of several elements".to_owned());
+        }
+        Ok(match last {
+            Part::Filter(condition) => {
+                let mut members = follow(value, before)?.expr();
+                if !before.is_empty() {
+                    members = tree::coalesce(members, tree::list(Vec::new()));
+                }
+                let arguments = vec![tree::variable(ONE), condition.clone()];
+                tree::method(members, "exists", arguments)
+            }
+            Part::All | Part::Slice(..) => {
+                let members = follow(value, &self.parts)?.expr();
+                let size = tree::function("size", vec![members]);
+                tree::binary(size, BinaryOp::Greater, tree::int(0))
+            }
+            Part::Key(_) | Part::Index(_) => {
+                let found = lenient(follow(value, &self.parts)?.expr());
+                tree::binary(found, BinaryOp::NotEqual, tree::null())
+            }
+        })
     }
 
     /// What the path leads to.
@@ -175,7 +214,7 @@ fn parts(text: &str) -> Result<Vec<Part>, String> {
                     );
                 }
                 _ if key.contains(['(', ')', ' ', ',']) => {
-                    return Err(format!("`{}` is no name", super::short(key)));
+                    return Err(format!("`{}` is no name", excerpt(key)));
                 }
                 _ => Part::Key(key.to_owned()),
             });
@@ -239,7 +278,7 @@ fn bracket(text: &str) -> Result<Part, String> {
     }
     Err(format!(
         "`[{}]` has no counterpart in a path",
-        super::short(text)
+        excerpt(text)
     ))
 }
 
@@ -269,17 +308,23 @@ fn comparison(text: &str) -> Result<Expr, String> {
     ];
     for (sign, operator) in operators {
         if let Some((left, right)) = text.split_once(sign) {
-            return Ok(tree::binary(
-                operand(left.trim())?,
-                operator,
-                operand(right.trim())?,
-            ));
+            let (left, right) = (operand(left.trim())?, operand(right.trim())?);
+            return Ok(compared(left, operator, right));
         }
     }
     if let Some(inner) = text.strip_prefix('!') {
         return Ok(tree::unary(UnaryOp::Not, comparison(inner.trim())?));
     }
     Ok(tree::function("has", vec![operand(text)?]))
+}
+
+/// A comparison; what is missing is no error where it is compared for being the same.
+pub fn compared(left: Expr, operator: BinaryOp, right: Expr) -> Expr {
+    let (left, right) = match operator {
+        BinaryOp::Equal | BinaryOp::NotEqual => (lenient(left), lenient(right)),
+        _ => (left, right),
+    };
+    tree::binary(left, operator, right)
 }
 
 fn operand(text: &str) -> Result<Expr, String> {
@@ -293,6 +338,6 @@ fn operand(text: &str) -> Result<Expr, String> {
         "true" | "false" => Ok(tree::boolean(text == "true")),
         "null" => Ok(tree::null()),
         _ => tree::number(text)
-            .ok_or_else(|| format!("`{}` is no operand of a filter", super::short(text))),
+            .ok_or_else(|| format!("`{}` is no operand of a filter", excerpt(text))),
     }
 }

@@ -1,0 +1,198 @@
+//! What a step calls: an operation or a workflow, and what it is given.
+
+use planrun_lang::syntax::ast::{Argument, Expr, ExprKind};
+use planrun_lang::yaml::{Content, Node};
+
+use super::runtime::View;
+use super::steps::Step;
+use super::{Workflow, near, resolved};
+use crate::document::items;
+use crate::draft::{excerpt, identifier, is_writable};
+use crate::tree::{self, NOWHERE};
+
+/// What a step calls.
+pub enum Called {
+    Tool(String, String),
+    /// The plan that the workflow of this id is.
+    Plan(String),
+}
+
+impl Called {
+    /// What the document calls it.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Tool(namespace, tool) => format!("{namespace}.{tool}"),
+            Self::Plan(id) => excerpt(id),
+        }
+    }
+}
+
+impl<'d> Workflow<'_, 'd, '_> {
+    /// The call that a step is.
+    pub fn call(&mut self, step: &Step<'d>, view: &View<'_, 'd>) -> Expr {
+        let arguments = self.arguments(step, view);
+        match &step.called {
+            Called::Tool(namespace, tool) => {
+                let fails = step.errors();
+                self.draft.call(namespace, tool, arguments, &fails)
+            }
+            Called::Plan(id) => self.call_of_plan(id, arguments),
+        }
+    }
+
+    /// A call of the plan that a workflow of the same document is.
+    pub fn call_of_plan(&self, id: &str, arguments: Vec<(String, Expr)>) -> Expr {
+        let head = self.heads.get(id);
+        let own = |name: String| match head.and_then(|head| head.inputs.get(&name)) {
+            Some(own) => tree::name(own),
+            None => tree::name(&name),
+        };
+        let arguments = arguments.into_iter().map(|(name, value)| Argument {
+            span: NOWHERE,
+            name: Some(own(name)),
+            value,
+        });
+        tree::expr(ExprKind::Call {
+            function: tree::name(head.map_or(id, |head| &head.plan)),
+            arguments: arguments.collect(),
+        })
+    }
+
+    /// What a step calls; `None` where that is not known, which is told.
+    pub fn called(&mut self, step: &Node, what: &str) -> Option<Called> {
+        if let Some(node) = step.get("workflowId") {
+            let id = node.text().unwrap_or_default();
+            if self.heads.contains_key(id) {
+                return Some(Called::Plan(id.to_owned()));
+            }
+            let why = format!(
+                "calls the workflow `{}`, which is not in this document{}",
+                excerpt(id),
+                near(id, self.heads.keys().map(String::as_str))
+            );
+            self.draft.lost(node.span, what, why);
+            return None;
+        }
+        if let Some(path) = step.get("operationPath").and_then(Node::text) {
+            // `{$sourceDescriptions.shop.url}#/paths/~1orders~1{id}/get`
+            let source = path
+                .split("$sourceDescriptions.")
+                .nth(1)
+                .and_then(|rest| rest.split(['.', '}']).next());
+            let pointer = path.split("#/paths/").nth(1);
+            let Some((place, method)) = pointer.and_then(|pointer| pointer.rsplit_once('/')) else {
+                let why = "its `operationPath` leads to no operation, which is a path and a method below `#/paths/`";
+                self.draft.lost(step.span, what, why);
+                return None;
+            };
+            let words = place.replace("~1", "/").replace("~0", "~");
+            let words: Vec<&str> = words
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .filter(|word| !word.is_empty())
+                .collect();
+            let tool = format!("{}_{}", method.to_lowercase(), words.join("_"));
+            let namespace = namespace(self.root, source);
+            return Some(Called::Tool(namespace, identifier(&tool)));
+        }
+        let Some(operation) = step.get("operationId").and_then(Node::text) else {
+            let why = "calls neither an operation nor a workflow";
+            self.draft.lost(step.span, what, why);
+            return None;
+        };
+        if let Some(rest) = operation.strip_prefix("$sourceDescriptions.")
+            && let Some((source, operation)) = rest.split_once('.')
+        {
+            let namespace = namespace(self.root, Some(source));
+            return Some(Called::Tool(namespace, operation_name(operation)));
+        }
+        if let Some(namespace) = self.draft.system_with(operation) {
+            return Some(Called::Tool(namespace, operation.to_owned()));
+        }
+        Some(Called::Tool(
+            namespace(self.root, None),
+            operation_name(operation),
+        ))
+    }
+
+    fn arguments(&mut self, step: &Step<'d>, view: &View<'_, 'd>) -> Vec<(String, Expr)> {
+        let mut arguments = self.parameters(step, view);
+        if let Some(request) = step.node.get("requestBody") {
+            self.body(request, step, view, &mut arguments);
+        }
+        arguments
+    }
+
+    /// The parameters of a step, and those of its workflow that it does not replace.
+    fn parameters(&mut self, step: &Step<'d>, view: &View<'_, 'd>) -> Vec<(String, Expr)> {
+        let mut arguments: Vec<(String, Expr)> = Vec::new();
+        let shared = items(self.node, "parameters");
+        for node in items(step.node, "parameters").iter().chain(shared) {
+            let parameter = resolved(self.root, node);
+            let (Some(name), Some(value)) = (
+                parameter.get("name").and_then(Node::text),
+                node.get("value").or(parameter.get("value")),
+            ) else {
+                self.draft.lost(
+                    node.span,
+                    format!("a parameter of {}", step.what()),
+                    "has no name or no value",
+                );
+                continue;
+            };
+            if is_writable(name) && arguments.iter().all(|(there, _)| there != name) {
+                let value = self.value(value, view);
+                arguments.push((name.to_owned(), value));
+            }
+        }
+        arguments
+    }
+
+    fn body(
+        &mut self,
+        request: &'d Node,
+        step: &Step<'d>,
+        view: &View<'_, 'd>,
+        arguments: &mut Vec<(String, Expr)>,
+    ) {
+        if let Some(node) = request.get("replacements") {
+            let why = "write the values into the payload itself";
+            self.draft
+                .lost(node.span, format!("`replacements` of {}", step.what()), why);
+        }
+        match request
+            .get("payload")
+            .map(|payload| (payload, &payload.content))
+        {
+            Some((_, Content::Map(entries))) => {
+                for entry in entries.iter().filter(|entry| is_writable(&entry.name)) {
+                    // A field that is called like a parameter has its place in its name.
+                    let mut name = entry.name.clone();
+                    while arguments.iter().any(|(there, _)| *there == name) {
+                        name = format!("body_{name}");
+                    }
+                    arguments.push((name, self.value(&entry.value, view)));
+                }
+            }
+            Some((payload, _)) => arguments.push(("body".to_owned(), self.value(payload, view))),
+            None => {}
+        }
+    }
+}
+
+/// An operation is called by its id, in back quotes where that is no identifier.
+fn operation_name(operation: &str) -> String {
+    if is_writable(operation) {
+        operation.to_owned()
+    } else {
+        identifier(operation)
+    }
+}
+
+/// The namespace of a source; the first one where none is named.
+fn namespace(root: &Node, source: Option<&str>) -> String {
+    let sources = items(root, "sourceDescriptions");
+    let first = sources
+        .first()
+        .and_then(|source| source.get("name")?.text());
+    identifier(source.or(first).unwrap_or("api"))
+}
