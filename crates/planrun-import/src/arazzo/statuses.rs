@@ -188,7 +188,7 @@ mod tests {
         ] {
             assert_eq!(simple(text), None, "{text}");
         }
-        let pattern = "{ context: $statusCode, condition: '^20[04]$', type: regex }";
+        let pattern = "context: $statusCode\ncondition: '^20[04]$'\ntype: regex";
         assert_eq!(
             asked(pattern),
             simple("$statusCode == 200 || $statusCode == 204")
