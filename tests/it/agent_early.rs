@@ -81,6 +81,22 @@ fn noting(contract: &str, log: &Log) -> Tool {
     tool::from_async(contract, call).unwrap()
 }
 
+/// A desk that notes what is called, and a model that writes so over it.
+fn desk(answers: Vec<Vec<Act>>) -> (Log, Planrun, Writer) {
+    let log = Log::default();
+    let tools = [
+        noting("tool desk.get(id: int) -> int read", &log),
+        noting("tool desk.put(id: int) -> int idempotent", &log),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let planrun = Planrun::in_memory(folder.path()).unwrap().with_tools(tools);
+    let model = Writer {
+        answers: answers.into(),
+        log: log.clone(),
+    };
+    (log, planrun, model)
+}
+
 /// What a model that writes so leads to.
 struct Written {
     planned: Result<Planned, Refusal>,
@@ -90,17 +106,7 @@ struct Written {
 
 impl Written {
     async fn by(answers: Vec<Vec<Act>>, begins_early: bool) -> Self {
-        let log = Log::default();
-        let tools = [
-            noting("tool desk.get(id: int) -> int read", &log),
-            noting("tool desk.put(id: int) -> int idempotent", &log),
-        ];
-        let folder = tempfile::tempdir().unwrap();
-        let planrun = Planrun::in_memory(folder.path()).unwrap().with_tools(tools);
-        let model = Writer {
-            answers: answers.into(),
-            log: log.clone(),
-        };
+        let (log, planrun, model) = desk(answers);
         let options = Options {
             begins_early,
             ..Options::default()
@@ -269,24 +275,11 @@ step b = desk.put(id: 2)
 /// The plan that a model writes so after that failure: what was called until it was written, the reply of its run, and what was
 /// called in all.
 async fn repaired(acts: Vec<Act>) -> (Vec<String>, Result<Json, String>, Vec<String>) {
-    let log = Log::default();
-    let tools = [
-        noting("tool desk.get(id: int) -> int read", &log),
-        noting("tool desk.put(id: int) -> int idempotent", &log),
+    let first = vec![
+        Says(DONE),
+        Says("ensure a + b > 5 else \"too little\"\nreply a\n"),
     ];
-    let folder = tempfile::tempdir().unwrap();
-    let planrun = Planrun::in_memory(folder.path()).unwrap().with_tools(tools);
-    let model = Writer {
-        answers: vec![
-            vec![
-                Says(DONE),
-                Says("ensure a + b > 5 else \"too little\"\nreply a\n"),
-            ],
-            acts,
-        ]
-        .into(),
-        log: log.clone(),
-    };
+    let (log, planrun, model) = desk(vec![first, acts]);
     let options = Options {
         begins_early: true,
         ..Options::default()

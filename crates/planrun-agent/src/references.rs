@@ -44,6 +44,10 @@ pub fn expanded(request: &str, before: &[&str], macros: &mut Macros, files: &Fil
         }
         told
     });
+    if text.trim().is_empty() {
+        // A request that only defines macros is told as it is written: services refuse messages without text.
+        request.clone_into(&mut text);
+    }
     let mut left = MAX_BYTES;
     for (index, written) in found.iter().enumerate() {
         let told = if index < MAX_REFERENCES {
@@ -419,6 +423,14 @@ mod tests {
             again.ends_with("@[src/a.rs:1]: content unchanged since request 1"),
             "{again}"
         );
+    }
+
+    #[test]
+    fn s4_25_a_request_that_only_defines_is_told_as_it_is_written() {
+        let (files, mut macros) = (files(), Macros::default());
+        let request = "@{define DIR, src}\n<!-- @def FILE=a.rs -->";
+        assert_eq!(expanded(request, &[], &mut macros, &files), request);
+        assert_eq!(macros.value("FILE"), Some("a.rs"));
     }
 
     #[test]
