@@ -1,4 +1,5 @@
-//! What requests, rules and skills contain beside words: references to files, and macros, which are names for texts.
+//! What requests, rules and skills contain beside words: references to files and calls of tools, and macros, which are names for
+//! texts.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,11 +12,14 @@ const MAX_MACROS: usize = 100;
 /// Bytes of what one of them stands for.
 const MAX_VALUE: usize = 1024;
 
-/// All marks. Whatever looks different is text.
+/// Bytes of a call between its brackets; a longer one is text.
+pub const MAX_CALL: usize = 16 * 1024;
+
+/// Where marks begin, and those that are a pattern as a whole. Whatever looks different is text.
 static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?x)
-          @\[ (?<reference> [^\]\n]* [^\]\s] [^\]\n]* ) \]
+          @\[
         | @\{ define \s+ (?<key>[A-Za-z_][A-Za-z0-9_]*) \s* , (?<value> (?: [^{}\n] | \{ [^{}\n]* \} )* ) \}
         | <!-- \s* @def \s+ (?<def>[A-Za-z_][A-Za-z0-9_]*) \s* = (?<text> [^\n]*? ) \s* -->
         | @\{ (?<name>[A-Za-z_][A-Za-z0-9_]*) \}
@@ -28,8 +32,10 @@ static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// What a part of a text is that is not just text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark<'a> {
-    /// `@[…]`: what stands between the brackets.
+    /// `@[path:1:2]`: what stands between the brackets.
     Reference(&'a str),
+    /// `@[tool{"argument": 1}]`: what stands between the brackets.
+    Call(&'a str),
     /// `@{define NAME, VALUE}` or `<!-- @def NAME=VALUE -->`.
     Definition { name: &'a str, value: &'a str },
     /// `@{NAME}` or `<!-- @echo NAME -->`.
@@ -43,11 +49,21 @@ pub fn parts(text: &str) -> Vec<(&str, Option<Mark<'_>>)> {
     let mut parts = Vec::new();
     let mut done = 0;
     let between = |start, end| text.get(start..end).unwrap_or_default();
-    for found in MARKS.iter().flat_map(|marks| marks.captures_iter(text)) {
-        let (Some(whole), Some(mark)) = (found.get(0), Mark::of(&found)) else {
-            continue;
-        };
+    let next = |from| MARKS.as_ref()?.captures_at(text, from);
+    let mut from = 0;
+    while let Some(found) = next(from) {
+        let Some(whole) = found.get(0) else { break };
         let (start, mut end) = (whole.start(), whole.end());
+        from = end;
+        let mark = if whole.as_str() == "@[" {
+            Mark::between_brackets(between(end, text.len()))
+        } else {
+            Mark::of(&found)
+        };
+        let Some(mark) = mark else { continue };
+        if let Mark::Reference(inner) | Mark::Call(inner) = mark {
+            end += inner.len() + 1;
+        }
         let above = between(0, start);
         if matches!(mark, Mark::Definition { .. }) && (above.is_empty() || above.ends_with('\n')) {
             let below = between(end, text.len());
@@ -60,6 +76,7 @@ pub fn parts(text: &str) -> Vec<(&str, Option<Mark<'_>>)> {
         parts.push((between(done, start), None));
         parts.push((between(start, end), Some(mark)));
         done = end;
+        from = end;
     }
     parts.push((between(done, text.len()), None));
     parts
@@ -68,9 +85,6 @@ pub fn parts(text: &str) -> Vec<(&str, Option<Mark<'_>>)> {
 impl<'a> Mark<'a> {
     fn of(found: &Captures<'a>) -> Option<Self> {
         let group = |name: &str| found.name(name).map(|group| group.as_str());
-        if let Some(written) = group("reference") {
-            return Some(Self::Reference(written));
-        }
         if let Some(name) = group("name").or(group("echo")) {
             return Some(Self::Use(name));
         }
@@ -80,6 +94,43 @@ impl<'a> Mark<'a> {
         let value = unquoted('"').or_else(|| unquoted('\'')).unwrap_or(value);
         Some(Self::Definition { name, value })
     }
+
+    /// What a text is that follows on `@[`, up to the bracket that closes it: a call has braces behind a name, and a place is on
+    /// one line.
+    fn between_brackets(text: &'a str) -> Option<Self> {
+        if let Some(end) = call_end(text) {
+            return text.get(..end).map(Self::Call);
+        }
+        let (inner, _) = text.lines().next()?.split_once(']')?;
+        (!inner.trim().is_empty()).then_some(Self::Reference(inner))
+    }
+}
+
+/// The length of a call that a text begins with, where a bracket closes it.
+fn call_end(text: &str) -> Option<usize> {
+    let is_of_name = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-' | '.');
+    let name = text.find(|char| !is_of_name(char))?;
+    if name == 0 || !text.get(name..)?.starts_with('{') {
+        return None;
+    }
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for (place, byte) in text.bytes().enumerate().take(MAX_CALL).skip(name) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' if !in_text => depth += 1,
+            b'}' if !in_text => {
+                depth -= 1;
+                if depth == 0 {
+                    let end = place + 1;
+                    return text.get(end..)?.starts_with(']').then_some(end);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Names that stand for texts from where they are defined on. A value is filled in once, where it is defined, with the macros
@@ -126,7 +177,7 @@ impl Macros {
         for (written, mark) in parts(text) {
             let value = match mark {
                 Some(Mark::Use(name)) => self.value(name),
-                Some(Mark::Reference(_) | Mark::Definition { .. }) | None => None,
+                Some(Mark::Reference(_) | Mark::Call(_) | Mark::Definition { .. }) | None => None,
             };
             filled.push_str(value.unwrap_or(written));
             if filled.len() > most {
@@ -174,6 +225,40 @@ mod tests {
     }
 
     #[test]
+    fn s4_25_a_name_and_braces_are_a_call_and_all_else_in_brackets_is_a_place() {
+        for inner in [
+            "desk.find{}",
+            "desk_find{\"a\": \"]}\\\"{\", \"b\": [{}]}",
+            "查询.票{\n  \"id\": @{ID}\n}",
+            "a{b}",
+        ] {
+            let text = format!("x @[{inner}] y");
+            let written = format!("@[{inner}]");
+            let expected = [
+                ("x ", None),
+                (&*written, Some(Mark::Call(inner))),
+                (" y", None),
+            ];
+            assert_eq!(parts(&text), expected);
+        }
+        let long = format!("a{{\"b\": \"{}\"}}", "c".repeat(MAX_CALL));
+        for inner in [
+            "{}",
+            "src/{a,b}.rs",
+            "a{}x",
+            "a {}",
+            "a{\"b",
+            "a b{}",
+            &long,
+        ] {
+            let text = format!("@[{inner}]");
+            assert_eq!(parts(&text)[1].1, Some(Mark::Reference(inner)), "{text}");
+        }
+        let many = "@[a{\"".repeat(1_000);
+        assert_eq!(parts(&many), [(&*many, None)]);
+    }
+
+    #[test]
     fn s4_25_what_is_no_mark_is_text() {
         for text in [
             "@{define A}",
@@ -188,6 +273,8 @@ mod tests {
             "@[",
             "@[ ]",
             "@[x\ny]",
+            "@[a.b{\"c\": 1}",
+            "@[a.b{\"c\":\n1]",
         ] {
             let written: String = parts(text)
                 .into_iter()

@@ -1,14 +1,16 @@
-//! References in a request, in rules and in skills: `@[path]`, `@[path:10]` and `@[path:10:20]` bring the text of files along.
+//! References in a request, in rules and in skills: `@[path]`, `@[path:10]` and `@[path:10:20]` bring the text of files along,
+//! `@[tool{"argument": 1}]` the result of a call.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use planrun_tools::host::FileKind;
 use planrun_tools::tools::FileWorld;
 
-use crate::markup::{Macros, Mark, parts};
+use crate::markup::{MAX_CALL, Macros, Mark, parts};
 
-/// So many references of a request are followed.
+/// So many references of a request are followed, and as many calls of it are made.
 const MAX_REFERENCES: usize = 32;
 /// So many texts of the project's own are brought along by each other.
 const MAX_DEPTH: usize = 8;
@@ -21,6 +23,16 @@ const MAX_VALUES: usize = 64 * 1024;
 /// Entries of a folder that are told.
 const MAX_ENTRIES: usize = 500;
 
+/// What calls came to, by what stands between their brackets: their results, or why there are none.
+pub type Came = BTreeMap<String, Result<String, String>>;
+
+/// What stands between brackets, with values in the places of macros.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Referred {
+    Place(String),
+    Call(String),
+}
+
 /// A place that a request refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reference<'a> {
@@ -31,16 +43,39 @@ struct Reference<'a> {
     lines: Option<(usize, usize)>,
 }
 
+/// The calls that a request refers to, each once, as they stand between their brackets with values in the places of macros.
+#[must_use]
+pub fn calls_of(request: &str, macros: &Macros) -> Vec<String> {
+    let mut calls = Vec::new();
+    filled_in(request, &mut macros.clone(), |referred, _| {
+        if let Referred::Call(written) = referred
+            && !calls.contains(&written)
+        {
+            calls.push(written);
+        }
+        String::new()
+    });
+    calls.truncate(MAX_REFERENCES);
+    calls
+}
+
 /// A request with what it refers to under it, as far as these files may be read. What cannot be read is told in its place, and
 /// so is what one of the requests `before` it in the conversation has brought along as it still is. The macros are those of the
-/// conversation; only the request itself defines others, never what it brings along.
+/// conversation; only the request itself defines others, never what it brings along. Its calls have been made, and `came` to this.
 #[must_use]
-pub fn expanded(request: &str, before: &[&str], macros: &mut Macros, files: &FileWorld) -> String {
+pub fn expanded(
+    request: &str,
+    before: &[&str],
+    macros: &mut Macros,
+    files: &FileWorld,
+    came: &Came,
+) -> String {
     let mut found = Vec::new();
-    let mut text = filled_in(request, macros, |written, _| {
+    let mut text = filled_in(request, macros, |referred, _| {
+        let (Referred::Place(written) | Referred::Call(written)) = &referred;
         let told = format!("@[{written}]");
-        if !found.contains(&written) {
-            found.push(written);
+        if !found.contains(&referred) {
+            found.push(referred);
         }
         told
     });
@@ -49,11 +84,17 @@ pub fn expanded(request: &str, before: &[&str], macros: &mut Macros, files: &Fil
         request.clone_into(&mut text);
     }
     let mut left = MAX_BYTES;
-    for (index, written) in found.iter().enumerate() {
-        let told = if index < MAX_REFERENCES {
-            content(&Reference::of(written), files)
-        } else {
-            Err(format!("at most {MAX_REFERENCES} references are followed"))
+    for (index, referred) in found.iter().enumerate() {
+        let (written, told) = match referred {
+            Referred::Call(written) => (written, result(written, came)),
+            Referred::Place(written) if index < MAX_REFERENCES => {
+                let told = content(&Reference::of(written), files);
+                (written, told.map_err(|why| unreadable(&why)))
+            }
+            Referred::Place(written) => {
+                let why = format!("at most {MAX_REFERENCES} references are followed");
+                (written, Err(unreadable(&why)))
+            }
         };
         let told = match told {
             Ok(content) => {
@@ -68,7 +109,7 @@ pub fn expanded(request: &str, before: &[&str], macros: &mut Macros, files: &Fil
                     told
                 }
             }
-            Err(why) => format!("\n\n@[{written}] could not be read: {why}"),
+            Err(why) => format!("\n\n@[{written}] {why}"),
         };
         text.push_str(&told);
     }
@@ -80,7 +121,7 @@ pub fn expanded(request: &str, before: &[&str], macros: &mut Macros, files: &Fil
 fn filled_in(
     text: &str,
     macros: &mut Macros,
-    mut referred: impl FnMut(String, &Macros) -> String,
+    mut referred: impl FnMut(Referred, &Macros) -> String,
 ) -> String {
     let mut told = String::new();
     let mut left = MAX_VALUES;
@@ -88,10 +129,14 @@ fn filled_in(
         let part = match mark {
             None => written.to_owned(),
             Some(Mark::Reference(inner)) => match macros.filled(inner, MAX_WRITTEN) {
-                Some(inner) => referred(inner, macros),
+                Some(inner) => referred(Referred::Place(inner), macros),
                 None => {
                     format!("{written} could not be read: it has more than {MAX_WRITTEN} bytes")
                 }
+            },
+            Some(Mark::Call(inner)) => match macros.filled(inner, MAX_CALL) {
+                Some(inner) => referred(Referred::Call(inner), macros),
+                None => format!("{written} was not called: it has more than {MAX_CALL} bytes"),
             },
             Some(Mark::Definition { name, value }) => {
                 macros.define(name, value).err().unwrap_or_default()
@@ -110,6 +155,21 @@ fn filled_in(
         told.push_str(&part);
     }
     told
+}
+
+/// What the call between these brackets came to.
+fn result(written: &str, came: &Came) -> Result<String, String> {
+    match came.get(written) {
+        Some(Ok(text)) => Ok(text.clone()),
+        Some(Err(why)) => Err(format!("failed: {why}")),
+        None => Err(format!(
+            "was not called: at most {MAX_REFERENCES} calls are made"
+        )),
+    }
+}
+
+fn unreadable(why: &str) -> String {
+    format!("could not be read: {why}")
 }
 
 /// What a reference brings along, at most so many bytes of it.
@@ -131,19 +191,30 @@ pub struct Inlining<'a> {
     /// References that may still be followed, and bytes that they may still bring along.
     references: usize,
     bytes: usize,
+    /// What calls came to, and those that have not been made.
+    came: Came,
+    open: Vec<String>,
 }
 
 impl<'a> Inlining<'a> {
-    /// For texts below this folder of the project.
+    /// For texts below this folder of the project, whose calls came to this.
     #[must_use]
-    pub fn of(folder: &str, files: &'a FileWorld) -> Self {
+    pub fn of(folder: &str, files: &'a FileWorld, came: Came) -> Self {
         let root = files.host.canonical(&files.root);
         Self {
             files,
             own: root.unwrap_or_else(|_| files.root.clone()).join(folder),
             references: MAX_REFERENCES,
             bytes: MAX_BYTES,
+            came,
+            open: Vec::new(),
         }
+    }
+
+    /// Calls that were found and have not been made.
+    #[must_use]
+    pub fn open_calls(self) -> Vec<String> {
+        self.open
     }
 
     /// A text that stands in this file, with what it refers to in it.
@@ -153,10 +224,31 @@ impl<'a> Inlining<'a> {
 
     /// What the text defines holds in it and in what it brings along, and nowhere else.
     fn nested(&mut self, text: &str, chain: &mut Vec<String>, mut macros: Macros) -> String {
-        filled_in(text, &mut macros, |written, macros| {
-            let content = self.one(&Reference::of(&written), chain, macros);
-            content.unwrap_or_else(|why| format!("@[{written}] could not be read: {why}"))
+        filled_in(text, &mut macros, |referred, macros| match referred {
+            Referred::Place(written) => {
+                let content = self.one(&Reference::of(&written), chain, macros);
+                content.unwrap_or_else(|why| format!("@[{written}] {}", unreadable(&why)))
+            }
+            Referred::Call(written) => self.call(written),
         })
+    }
+
+    fn call(&mut self, written: String) -> String {
+        match result(&written, &self.came) {
+            Ok(text) => {
+                let told = block(&written, &text, self.bytes);
+                self.bytes = self.bytes.saturating_sub(text.len());
+                told
+            }
+            Err(why) => {
+                let told = format!("@[{written}] {why}");
+                let is_known = self.came.contains_key(&written) || self.open.contains(&written);
+                if !is_known && self.open.len() < MAX_REFERENCES {
+                    self.open.push(written);
+                }
+                told
+            }
+        }
     }
 
     fn one(
@@ -340,7 +432,7 @@ mod tests {
 
     /// A request of a conversation without macros.
     fn alone(request: &str, before: &[&str], files: &FileWorld) -> String {
-        expanded(request, before, &mut Macros::default(), files)
+        expanded(request, before, &mut Macros::default(), files, &Came::new())
     }
 
     #[test]
@@ -408,17 +500,17 @@ mod tests {
         let files = files();
         let mut macros = Macros::default();
         let first = "@{define DIR, src}\n@{define FILE, \"@{DIR}/a.rs\"}\nIn @{DIR} read @[@{FILE}:2].<!-- @def DIR=none -->";
-        let told = expanded(first, &[], &mut macros, &files);
+        let told = expanded(first, &[], &mut macros, &files, &Came::new());
         assert_eq!(
             told,
             "In src read @[src/a.rs:2].\n\n@[src/a.rs:2]:\n```\ntwo\n```"
         );
         let later = "@[<!-- @echo FILE -->:1] @{DIR} @{OTHER} @[@{OTHER}/x]";
-        let told = expanded(later, &[&told], &mut macros, &files);
+        let told = expanded(later, &[&told], &mut macros, &files, &Came::new());
         let begin = "@[src/a.rs:1] none @{OTHER} @[@{OTHER}/x]\n\n@[src/a.rs:1]:\n```\none\n```\n\n\
                      @[@{OTHER}/x] could not be read: ";
         assert!(told.starts_with(begin), "{told}");
-        let again = expanded("@[@{FILE}:1]", &[&told], &mut macros, &files);
+        let again = expanded("@[@{FILE}:1]", &[&told], &mut macros, &files, &Came::new());
         assert!(
             again.ends_with("@[src/a.rs:1]: content unchanged since request 1"),
             "{again}"
@@ -429,7 +521,10 @@ mod tests {
     fn s4_25_a_request_that_only_defines_is_told_as_it_is_written() {
         let (files, mut macros) = (files(), Macros::default());
         let request = "@{define DIR, src}\n<!-- @def FILE=a.rs -->";
-        assert_eq!(expanded(request, &[], &mut macros, &files), request);
+        assert_eq!(
+            expanded(request, &[], &mut macros, &files, &Came::new()),
+            request
+        );
         assert_eq!(macros.value("FILE"), Some("a.rs"));
     }
 
@@ -458,13 +553,13 @@ mod tests {
         files.host.write_file(place, stranger.as_bytes()).unwrap();
         let mut macros = Macros::default();
         let request = "@{define DIR, src}@[@{DIR}/c.md] @{DIR} @{FILE}";
-        let told = expanded(request, &[], &mut macros, &files);
+        let told = expanded(request, &[], &mut macros, &files, &Came::new());
         let block = format!("@[src/c.md]:\n```\n{stranger}\n```");
         assert_eq!(told, format!("@[src/c.md] src @{{FILE}}\n\n{block}"));
         let known = [macros.value("DIR"), macros.value("FILE")];
         assert_eq!(known, [Some("src"), None]);
         let rule = "@{define DIR, src}@[@{DIR}/c.md] @{DIR} @{FILE}";
-        let told = Inlining::of(".agents", &files).inlined(".agents/x.md", rule);
+        let told = Inlining::of(".agents", &files, Came::new()).inlined(".agents/x.md", rule);
         assert_eq!(told, format!("\n\n{block} src @{{FILE}}"));
     }
 
@@ -475,7 +570,7 @@ mod tests {
         let inner = "@{A} @{define A, inner}@{A} @{B}";
         let place = Path::new("/p/.agents/b.md");
         files.host.write_file(place, inner.as_bytes()).unwrap();
-        let mut inlining = Inlining::of(".agents", &files);
+        let mut inlining = Inlining::of(".agents", &files, Came::new());
         let rule = "@{define A, outer}@{define B, b}@[.agents/@{B}.md] @{A}";
         let told = inlining.inlined(".agents/x.md", rule);
         assert_eq!(told, "outer inner b outer");
@@ -506,7 +601,7 @@ mod tests {
                 .host
                 .read_file(Path::new(&format!("/p/{path}")))
                 .unwrap();
-            Inlining::of(".agents", &files).inlined(&path, &text)
+            Inlining::of(".agents", &files, Came::new()).inlined(&path, &text)
         };
         let circle =
             "Error: Circular reference detected: .agents/a.md -> .agents/b.md -> .agents/a.md";
@@ -516,7 +611,8 @@ mod tests {
         let many = inlined("many.md");
         assert_eq!(many.matches('.').count() - 2, MAX_REFERENCES, "{many}");
         assert!(many.contains("references are followed"), "{many}");
-        let denied = Inlining::of(".agents", &files).inlined(".agents/x.md", "@[secret]");
+        let denied =
+            Inlining::of(".agents", &files, Came::new()).inlined(".agents/x.md", "@[secret]");
         assert!(denied.contains("is not allowed"), "{denied}");
     }
 }

@@ -66,12 +66,12 @@ impl Rules {
         found
     }
 
-    /// All texts of rules and skills, with the paths of their files in the project.
-    pub fn texts(&mut self) -> impl Iterator<Item = (String, &mut String)> {
-        let rules = self.rules.iter_mut();
-        let rules = rules.map(|(name, text)| (format!("{RULES}/{name}"), text));
-        let skills = self.skills.iter_mut();
-        rules.chain(skills.map(|skill| (skill.path.clone(), &mut skill.text)))
+    /// The texts of the rules, with the paths of their files in the project.
+    #[must_use]
+    pub fn texts(&self) -> Vec<(String, &str)> {
+        let rules = self.rules.iter();
+        let texts = rules.map(|(name, text)| (format!("{RULES}/{name}"), &**text));
+        texts.collect()
     }
 
     fn read_rules(

@@ -29,6 +29,9 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
     pub messages: Vec<Message>,
+    /// What was asked last, until it is a message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<Pending>,
     /// What its requests have defined.
     #[serde(default, skip_serializing_if = "Macros::is_empty")]
     pub macros: Macros,
@@ -38,6 +41,15 @@ pub struct Session {
     /// What its file was when this process last looked.
     #[serde(skip)]
     seen: Option<u64>,
+}
+
+/// A request that is no message yet, because its calls are not over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pending {
+    pub request: String,
+    /// Its calls as they stand between their brackets, and the run that each of them is.
+    pub calls: Vec<(String, String)>,
 }
 
 /// What came of a call, as the model reads it.
@@ -85,6 +97,12 @@ impl Session {
             id: id.to_owned(),
             ..Self::default()
         }
+    }
+
+    /// Whether nothing has been said or asked in it.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.messages.is_empty() && self.pending.is_none()
     }
 
     /// The calls of the last turn that have no answer, as where a process died in the middle of them.
@@ -277,6 +295,10 @@ mod tests {
         session.messages.push(said(&[]));
         session.runs.insert("a".to_owned(), "run".to_owned());
         session.macros.define("DIR", "notes").unwrap();
+        session.pending = Some(Pending {
+            request: "@[desk.find{}]".to_owned(),
+            calls: vec![("desk.find{}".to_owned(), "run".to_owned())],
+        });
         sessions.save(&mut session).unwrap();
         assert_eq!(sessions.open("one").unwrap(), session);
         sessions.save(&mut session).unwrap();

@@ -40,7 +40,7 @@ pub(super) fn run(
     let id = arguments.session.clone();
     let id = id.unwrap_or_else(|| new_run_id(&**planrun.host()));
     let mut session = sessions.open(&id).map_err(|error| unusable(&error))?;
-    if request.is_none() && session.messages.is_empty() {
+    if request.is_none() && session.is_new() {
         let message = format!("there is no session `{id}` yet; say what is wanted");
         return Err(Failure::Usage(message));
     }

@@ -1,5 +1,6 @@
 //! The loop: a model calls tools, round by round, until it has said what it has to say.
 
+mod asked;
 mod delegate;
 mod family;
 mod prompt;
@@ -21,8 +22,7 @@ use planrun_tools::project::{AgentType, AgentTypes};
 use tokio_util::sync::CancellationToken;
 
 use crate::profile::Profile;
-use crate::references::{Inlining, expanded};
-use crate::rules::{self, Rules};
+use crate::rules::Rules;
 use crate::session::{Answered, Session, SessionError, Sessions};
 use crate::toolbox::{Called, DISPATCH, Toolbox};
 use family::{FIRST, Family, Place};
@@ -163,11 +163,7 @@ impl Agent {
         let toolbox = Toolbox::new(&planrun, setup.asker.clone(), request)?;
         let project = &toolbox.files().root;
         let has_parent = place.len() > FIRST.len();
-        let mut rules = Rules::of(&**planrun.host(), project, &setup.agent_type, has_parent);
-        let mut inlining = Inlining::of(rules::FOLDER, toolbox.files());
-        for (path, text) in rules.texts() {
-            *text = inlining.inlined(&path, text);
-        }
+        let rules = Rules::of(&**planrun.host(), project, &setup.agent_type, has_parent);
         Ok(Self {
             setup: Setup { planrun, ..setup },
             toolbox,
@@ -231,16 +227,15 @@ impl Agent {
         if let Some(ended) = self.settle(session).await? {
             return Ok(ended);
         }
+        if let Some(ended) = self.ask(session).await? {
+            return Ok(ended);
+        }
         if let Some(request) = request {
-            let before = session.messages.iter().filter_map(|message| match message {
-                Message::User { text } => Some(&**text),
-                Message::System { .. } | Message::Assistant { .. } | Message::Tool { .. } => None,
-            });
-            let before: Vec<&str> = before.collect();
-            let files = self.toolbox.files();
-            let text = expanded(request, &before, &mut session.macros, files);
-            session.messages.push(Message::User { text });
+            session.pending = Some(self.pending(request, &session.macros));
             self.save(session)?;
+            if let Some(ended) = self.ask(session).await? {
+                return Ok(ended);
+            }
         } else if let Some(Message::Assistant { text, calls, .. }) = session.messages.last()
             && calls.is_empty()
         {
@@ -248,7 +243,7 @@ impl Agent {
             return Ok(Ended::Done { text, stop: None });
         }
         self.toolbox.recall(&session.messages);
-        let system = prompt::system(self);
+        let system = prompt::system(self).await;
         while *rounds < self.setup.options.rounds {
             if self.setup.cancel.is_cancelled() {
                 return Ok(Ended::Cancelled);

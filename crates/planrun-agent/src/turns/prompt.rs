@@ -12,13 +12,14 @@ const SUB_AGENT: &str = "You are a sub-agent: nobody answers you. Do the task yo
     that says all that whoever gave it needs.";
 
 /// The message before all others.
-pub(super) fn system(agent: &Agent) -> String {
+pub(super) async fn system(agent: &Agent) -> String {
     let mut text = agent.setup.options.profile.told();
     let _ = write!(text, "\n\n{HOW}");
     if agent.has_parent() {
         let _ = write!(text, "\n\n{SUB_AGENT}");
     }
-    for (name, rule) in &agent.rules.rules {
+    let rules = agent.in_place(agent.rules.texts()).await;
+    for ((name, _), rule) in agent.rules.rules.iter().zip(rules) {
         let _ = write!(text, "\n\n### Rule {name}\n{}", rule.trim());
     }
     if !agent.rules.skills.is_empty() {

@@ -23,8 +23,8 @@ const MAX_AT_ONCE: usize = 8;
 const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// What came of a call, and the report with which the task is finished by it.
-struct Came {
-    called: Called,
+pub(super) struct Came {
+    pub(super) called: Called,
     report: Option<String>,
 }
 
@@ -116,24 +116,24 @@ impl Agent {
         read
     }
 
-    async fn execute(&self, wanted: &[ReadCall], runs: &BTreeMap<String, String>) -> Vec<Came> {
+    pub(super) async fn execute(
+        &self,
+        wanted: &[ReadCall],
+        runs: &BTreeMap<String, String>,
+    ) -> Vec<Came> {
         let only_reads = |one: &ReadCall| {
             let name = &*one.call.name;
             !OWN_TOOLS.contains(&name) && self.toolbox.only_reads(name)
         };
         let run = |one: &ReadCall| runs.get(&one.call.id).cloned().unwrap_or_default();
         if wanted.iter().all(only_reads) {
-            let room = Semaphore::new(MAX_AT_ONCE);
             let calls = wanted.iter().enumerate().map(|(index, one)| {
-                let (room, run) = (&room, run(one));
-                let call: BoxFuture<'_, Came> = Box::pin(async move {
-                    // It is never closed.
-                    let _permit = room.acquire().await;
-                    self.one(index, one, &run).await
-                });
+                let run = run(one);
+                let call: BoxFuture<'_, Came> =
+                    Box::pin(async move { self.one(index, one, &run).await });
                 call
             });
-            return all(calls.collect()).await;
+            return side_by_side(calls.collect()).await;
         }
         let mut came: Vec<Came> = Vec::new();
         for (index, one) in wanted.iter().enumerate() {
@@ -204,7 +204,7 @@ impl Agent {
                 None => failed("Nothing was reported: `context_summary` is missing.".to_owned()),
             },
             DISPATCH => self.delegate(arguments).await.into(),
-            SKILL => self.skill(&arguments).into(),
+            SKILL => self.skill(&arguments).await.into(),
             name => {
                 let called = self.toolbox.call(name, arguments, run, &self.setup.cancel);
                 called.await.into()
@@ -212,11 +212,12 @@ impl Agent {
         }
     }
 
-    fn skill(&self, arguments: &Map<String, Json>) -> Called {
+    async fn skill(&self, arguments: &Map<String, Json>) -> Called {
         let wanted = text(arguments, "name").unwrap_or_default();
         let mut skills = self.rules.skills.iter();
         if let Some(skill) = skills.find(|skill| skill.name == wanted) {
-            return Called::Answered(skill.text.clone());
+            let text = vec![(skill.path.clone(), &*skill.text)];
+            return Called::Answered(self.in_place(text).await.concat());
         }
         let names = self.rules.skills.iter().map(|skill| &*skill.name);
         let names = names.collect::<Vec<_>>().join(", ");
@@ -250,6 +251,21 @@ fn new_id(random: u64) -> String {
         char::from(*letter.unwrap_or(&b'0'))
     });
     format!("call_{}", letters.collect::<String>())
+}
+
+/// What all of them come to, in their order. So many calls as a loop makes at the same time go on beside each other.
+pub(super) async fn side_by_side<T: Send>(calls: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    let room = Semaphore::new(MAX_AT_ONCE);
+    let calls = calls.into_iter().map(|call| {
+        let room = &room;
+        let call: BoxFuture<'_, T> = Box::pin(async move {
+            // It is never closed.
+            let _permit = room.acquire().await;
+            call.await
+        });
+        call
+    });
+    all(calls.collect()).await
 }
 
 /// What all of them come to, in their order. They go on at the same time.

@@ -1,5 +1,6 @@
 //! Loops against a scripted model over HTTP, with tools that write down what they are called with.
 
+mod asked;
 mod asking;
 mod rounds;
 mod sub_agents;
