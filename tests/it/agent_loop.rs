@@ -104,30 +104,34 @@ fn every_end_has_its_own_code_and_is_told() {
 
 #[test]
 fn what_waits_goes_on_after_the_answer() {
-    let scene = Scene::new(
-        "- { calls: [{ name: desk_close, arguments: { id: 7 } }] }\n- { text: Closed. }",
-    );
-    let output = scene.agent(&["Close 7"]);
-    assert!(output.stderr.contains("| id: 7"), "{}", output.stderr);
-    let run = output
-        .stderr
-        .split("run ")
-        .nth(1)
-        .unwrap()
-        .split(' ')
-        .next()
-        .unwrap();
-    let answered = scene
-        .program(&["runs", "answer", run, "approval=true"])
-        .run();
-    assert_eq!(answered.status, 0, "{answered:?}");
-    let output = scene.agent(&[]);
-    assert_eq!(
-        (output.status, &*output.stdout),
-        (0, "Closed.\n"),
-        "{output:?}"
-    );
-    assert_eq!(scene.0.desk.log().len(), 1);
+    let called = "- { calls: [{ name: desk_close, arguments: { id: 7 } }] }\n";
+    let last = "- { text: Closed. }";
+    for (turns, request, requests) in [
+        (format!("{called}{last}"), "Close 7", 2),
+        // The call of a request comes before the model is asked.
+        (last.to_owned(), "@[desk.close{\"id\": 7}]", 1),
+    ] {
+        let scene = Scene::new(&turns);
+        let output = scene.agent(&[request]);
+        assert_eq!((output.status, &*output.stdout), (4, ""), "{output:?}");
+        assert!(output.stderr.contains("| id: 7"), "{}", output.stderr);
+        let run = output.stderr.split("run ").nth(1).unwrap();
+        let run = run.split(' ').next().unwrap();
+        let answer = ["runs", "answer", run, "approval=true"];
+        let answered = scene.program(&answer).run();
+        assert_eq!(answered.status, 0, "{answered:?}");
+        let output = scene.agent(&[]);
+        assert_eq!(
+            (output.status, &*output.stdout),
+            (0, "Closed.\n"),
+            "{output:?}"
+        );
+        let calls = (scene.0.desk.log().len(), scene.0.model.log().len());
+        assert_eq!(calls, (1, requests), "{:?}", scene.last_request());
+        let messages = scene.last_request();
+        let seen = messages.last().unwrap().as_str().unwrap();
+        assert!(seen.contains("closed"), "{seen}");
+    }
 }
 
 #[test]
