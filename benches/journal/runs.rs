@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use planrun_core::journal::{Event, Past};
 use planrun_core::run::Program;
 use planrun_runs::journal::store::{
-    Created, Digest, Journal, NewRun, Settings, SqliteLease, Summary, Synchronous,
+    Created, Digest, Journal, NewRun, Settings, SqliteLease, Summary, Synchronous, ahead,
 };
 use planrun_tools::host::RealHost;
 
@@ -112,7 +112,7 @@ pub fn fold(folder: &Path) -> Result<Past, String> {
 fn folded(journal: &Journal) -> Result<Past, String> {
     let mut past = Past::default();
     let mut kept = |digest: &str| Err(format!("{digest}: nothing is as large as that"));
-    for event in journal.events(LARGE, 1).map_err(text)? {
+    for event in ahead(Box::new(journal.events(LARGE, 1).map_err(text)?)) {
         let line = event.map_err(text)?.line;
         let event = Event::read(line.as_bytes(), &mut kept).map_err(text)?;
         past.take(event).map_err(text)?;

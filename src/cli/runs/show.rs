@@ -131,16 +131,17 @@ fn tasks(outcome: &Outcome) -> String {
 
 /// What was found out of the effects, where anything looks at one.
 fn looks(outcome: &Outcome) -> String {
+    let verification = outcome.verification();
     let Verification {
         verified,
         failed,
         inconclusive,
         ..
-    } = outcome.verification;
+    } = verification;
     if verified + failed + inconclusive == 0 {
         return String::new();
     }
-    format!("effects: {}\n", outcome.verification.counts())
+    format!("effects: {}\n", verification.counts())
 }
 
 /// Milliseconds from the beginning of the run to that of the step.

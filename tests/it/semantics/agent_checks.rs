@@ -49,7 +49,7 @@ fn asked_about(ran: &Ran) -> Vec<(String, serde_json::Value)> {
 }
 
 fn counts(ran: &Ran) -> (usize, usize, usize, usize) {
-    let told = &ran.outcome.verification;
+    let told = ran.outcome.verification();
     (
         told.verified,
         told.unverified,
@@ -163,7 +163,7 @@ async fn s3_29_only_an_agent_that_saw_that_it_was_not_done_fails_the_run() {
             (counts(&ran), ran.outcome.state.name()),
             (expected, state),
             "{:?}",
-            ran.outcome.verification
+            ran.outcome.verification()
         );
         assert_eq!(
             (ran.reply(), ran.status("one")),
@@ -185,7 +185,7 @@ async fn s3_29_each_check_says_who_was_asked_and_why_it_is_not_known() {
         .prompted([said(Some(false)), said(None)])
         .run(&asking(body))
         .await;
-    let checks = serde_json::to_value(&ran.outcome.verification.checks).unwrap();
+    let checks = serde_json::to_value(&ran.outcome.verification().checks).unwrap();
     let told = |path: &str| {
         let mut checks = checks.as_array().unwrap().iter();
         let check = checks.find(|check| check["path"] == path).unwrap();
@@ -227,7 +227,7 @@ async fn s3_30_agents_are_asked_when_the_run_has_ended_well_and_not_before() {
     let ran = world(Fail("tool.busy", Answered)).run(&asking(body)).await;
     assert_eq!(ran.outcome.state.name(), "failed");
     assert_eq!((ran.calls("ask").len(), counts(&ran)), (0, (0, 0, 0, 0)));
-    assert!(ran.outcome.verification.checks.is_empty());
+    assert!(ran.outcome.verification().checks.is_empty());
     let ran = world(give(json!(8))).run(&asking(body)).await;
     assert_eq!((ran.calls("ask").len(), counts(&ran)), (2, (2, 0, 0, 0)));
 }

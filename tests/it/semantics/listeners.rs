@@ -318,8 +318,8 @@ plan p() -> string {
     );
     assert_eq!(
         (
-            ran.outcome.verification.checks.len(),
-            ran.outcome.verification.failed
+            ran.outcome.verification().checks.len(),
+            ran.outcome.verification().failed
         ),
         (0, 0)
     );

@@ -322,7 +322,7 @@ async fn what_was_done_again_is_looked_at_once() {
         ),
         (json!(12), 2, 1)
     );
-    let told = &ran.outcome.verification;
+    let told = ran.outcome.verification();
     assert_eq!((told.verified, told.unverified, told.failed), (1, 1, 0));
 }
 

@@ -31,7 +31,7 @@ async fn r3_8_effects_are_looked_at_at_the_end_and_those_without_a_look_are_unve
     let ran = world()
         .run(&plan("step one = a.make() verify a.look(x: one) as found => found.there step two = a.make() reply one"))
         .await;
-    let told = &ran.outcome.verification;
+    let told = ran.outcome.verification();
     assert_eq!((told.verified, told.unverified, told.failed), (1, 1, 0));
     assert_eq!((ran.reply(), ran.calls("a.look").len()), (json!(7), 1));
     assert_eq!(ran.calls("a.look")[0].arguments, json!({ "x": 7 }));
@@ -74,7 +74,7 @@ async fn r3_8_a_look_that_finds_nothing_or_breaks_fails_the_run_and_nothing_is_u
             (ran.class().as_str(), ran.status("one")),
             ("validation.verify", "completed".to_owned())
         );
-        let told = &ran.outcome.verification;
+        let told = ran.outcome.verification();
         assert_eq!(
             (ran.calls("a.drop").len(), (told.failed, told.inconclusive)),
             (0, found)
@@ -111,7 +111,7 @@ async fn r3_8_a_retry_makes_only_the_looks_again() {
         (ran.outcome.state.name(), ran.calls("a.look").len()),
         ("completed", 4)
     );
-    assert_eq!(ran.outcome.verification.verified, 2);
+    assert_eq!(ran.outcome.verification().verified, 2);
     assert!(ran.step("one").attributes.contains(&"reused"));
 }
 
@@ -130,7 +130,7 @@ async fn r3_8_one_look_that_breaks_does_not_stop_the_others() {
              step two = a.make() verify a.look(x: 2) as found => found.there",
         ))
         .await;
-    let told = &ran.outcome.verification;
+    let told = ran.outcome.verification();
     assert_eq!(
         (
             told.verified,
@@ -154,7 +154,7 @@ async fn s3_29_a_look_that_could_not_be_made_is_no_failed_one_and_each_tells_wha
         step three = a.make() verify a.look(x: 3) as found => found.there
         step four = a.make()";
     let ran = world().tool("a.look", looks).run(&plan(body)).await;
-    let told = &ran.outcome.verification;
+    let told = ran.outcome.verification();
     assert_eq!(
         (
             told.verified,
@@ -217,7 +217,8 @@ async fn r3_8_a_lost_answer_is_found_again() {
         (json!(5), 1, 1)
     );
     assert_eq!(
-        ran.outcome.verification.verified, 1,
+        ran.outcome.verification().verified,
+        1,
         "it has been looked at already"
     );
     // It did not happen: the same execution goes out again.

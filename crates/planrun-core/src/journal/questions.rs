@@ -99,6 +99,9 @@ impl Questions {
 
     /// The step waits no longer: nobody answered in time, or it ended because of something else.
     pub fn close(&mut self, step: &str, expired: bool) {
+        if self.standing.is_empty() {
+            return;
+        }
         let gate = format!("{step}.{GATE}");
         let peer = format!("{step}.{PEER}");
         let approval = Some(APPROVAL).filter(|_| step.is_empty());

@@ -51,7 +51,7 @@ impl Run {
         outcome.not_undone = self.compensation.not_undone(&self.ctx);
         let completed = |root: &Frame| root.ending.is_none();
         if outcome.interruption.is_none() && self.ctx.tree.frames.first().is_some_and(completed) {
-            outcome.verification = self.compensation.verification(&self.ctx);
+            outcome.found = Some(self.compensation.reports(&self.ctx));
         }
         outcome.duration = Duration::from_micros(self.ctx.outbox.elapsed());
         let (frames, scopes) = (

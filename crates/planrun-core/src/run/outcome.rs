@@ -1,6 +1,6 @@
 //! The outcome of a run: its state, its reply, and a report of every step.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use planrun_lang::value::Value;
 use serde::Serialize;
 
 use super::compensation::calls_tool;
-use super::frame::{Flags, Frame, FrameId, Record, Undone};
+use super::frame::{Flags, Frame, FrameId, NodeRef, Record, Undone};
 use super::interruption::Interruption;
 use super::listener::ListenerReport;
 use super::people::asked::QuestionReport;
@@ -38,8 +38,6 @@ pub struct Outcome {
     pub listeners: Vec<ListenerReport>,
     /// Why the process let go of the run before its end.
     pub interruption: Option<Interruption>,
-    /// What was found out of its effects; nothing where it has not completed.
-    pub verification: Verification,
     /// Why steps could not be undone.
     pub not_undone: Vec<Arc<StepError>>,
     /// What still waits for an answer, by the paths under which it is answered.
@@ -50,6 +48,8 @@ pub struct Outcome {
     pub unused_answers: Vec<Arc<str>>,
     /// No `recover` arm put a value in the place of a result.
     pub strict: bool,
+    /// What was found out of steps that were verified; nothing where it has not completed.
+    pub(super) found: Option<BTreeMap<NodeRef, CheckReport>>,
     trace: Trace,
 }
 
@@ -126,7 +126,7 @@ struct Document<'a> {
     listeners: &'a [ListenerReport],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     questions: &'a [QuestionReport],
-    verification: &'a Verification,
+    verification: Verification,
     usage: Usage,
     error: Option<Value>,
 }
@@ -185,7 +185,7 @@ impl Verification {
         format!("{verified} verified, {unverified} unverified, {failed} failed{nobody_knows}")
     }
 
-    pub(super) fn new(mut checks: Vec<CheckReport>) -> Self {
+    fn new(mut checks: Vec<CheckReport>) -> Self {
         checks.sort_by(|one, other| one.path.cmp(&other.path));
         let count =
             |status: CheckStatus| checks.iter().filter(|check| check.status == status).count();
@@ -212,12 +212,12 @@ impl Outcome {
             tasks: Vec::new(),
             listeners: Vec::new(),
             interruption: None,
-            verification: Verification::default(),
             not_undone: Vec::new(),
             questions: Vec::new(),
             asked: Vec::new(),
             unused_answers: Vec::new(),
             strict: false,
+            found: None,
             trace: Trace::default(),
         }
     }
@@ -247,6 +247,16 @@ impl Outcome {
             },
             ..self
         }
+    }
+
+    /// What was found out of its effects; nothing where it has not completed.
+    #[must_use]
+    pub fn verification(&self) -> Verification {
+        let Some(found) = &self.found else {
+            return Verification::default();
+        };
+        let unverified = self.trace.unverified(found);
+        Verification::new(found.values().cloned().chain(unverified).collect())
     }
 
     /// Everything that must not be shown of the run.
@@ -362,7 +372,7 @@ impl Outcome {
             tasks: &self.tasks,
             listeners: &self.listeners,
             questions: &self.asked,
-            verification: &self.verification,
+            verification: self.verification(),
             usage: self.usage,
             error: self.error.as_ref().map(|error| error.to_value()),
         };
@@ -371,6 +381,31 @@ impl Outcome {
 }
 
 impl Trace {
+    /// The effects that happened and were not looked at.
+    fn unverified(&self, found: &BTreeMap<NodeRef, CheckReport>) -> Vec<CheckReport> {
+        let mut reports = Vec::new();
+        let frames = self.frames.iter().enumerate();
+        for (id, frame) in frames.filter(|(_, frame)| !frame.aside) {
+            let block = self.programs[frame.scope].plan.block(frame.block);
+            for (node, (content, state)) in block.nodes.iter().zip(&frame.nodes).enumerate() {
+                let at = (id, u32::try_from(node).unwrap_or(u32::MAX));
+                let changes = content
+                    .step()
+                    .is_some_and(|step| calls_tool(step) && !step.effect.is_read_only());
+                if changes && state.state == StepState::Completed && !found.contains_key(&at) {
+                    let name = content.name.as_ref();
+                    reports.push(CheckReport {
+                        path: name.map_or_else(|| frame.path.clone(), |name| frame.path_of(name)),
+                        status: CheckStatus::Unverified,
+                        tools: Vec::new(),
+                        error: None,
+                    });
+                }
+            }
+        }
+        reports
+    }
+
     fn report(&self, frame: &Frame, node: usize, statement: &Node, step: &Step) -> StepReport {
         let record = &frame.records[node];
         let details = record.details();

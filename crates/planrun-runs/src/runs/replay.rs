@@ -1,7 +1,7 @@
 //! Reads what was written of a run: its events, its state after all of them, and large values.
 
 use super::{Error, Journal};
-use crate::journal::store::Digest;
+use crate::journal::store::{Digest, ahead};
 use planrun_core::journal::{Event, EventError, Past};
 
 /// The state of a run after all that was written of it.
@@ -18,7 +18,7 @@ pub(super) fn read_events(
     mut take: impl FnMut(Event) -> Result<(), EventError>,
 ) -> Result<(), Error> {
     let mut kept = |digest: &str| kept(journal, digest);
-    for event in journal.events(run, 1)? {
+    for event in ahead(journal.events(run, 1)?) {
         let event = event?;
         let taken = Event::read(event.line.as_bytes(), &mut kept).and_then(&mut take);
         taken.map_err(|error| Error::Event {

@@ -231,7 +231,7 @@ fn tasks(text: &mut String, outcome: &Outcome) {
 }
 
 fn verification(text: &mut String, outcome: &Outcome) {
-    let verification = &outcome.verification;
+    let verification = outcome.verification();
     if verification.checks.is_empty() {
         return;
     }

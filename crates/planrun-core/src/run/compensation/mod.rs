@@ -16,7 +16,7 @@ use crate::journal::{EventKind, StepError};
 use crate::run::agenda::{Inquiry, Next};
 use crate::run::context::Context;
 use crate::run::frame::{Ending, FrameId, NodeRef, Owner, Role};
-use crate::run::outcome::{CheckReport, CheckStatus, Verification};
+use crate::run::outcome::{CheckReport, CheckStatus};
 use crate::run::people::People;
 use crate::run::program::Program;
 use crate::run::reached::Reached;
@@ -325,42 +325,18 @@ impl Compensation {
         self.happened.retain(|happened| *happened != at);
     }
 
-    /// What was found out of the effects of the run.
-    pub(in crate::run) fn verification(&self, ctx: &Context) -> Verification {
-        let mut checks = Vec::new();
-        for (at, check) in &self.checks {
-            let (path, error) = (
-                ctx.tree.own_path(*at),
-                check.error().map(|error| error.to_value()),
-            );
-            checks.push(CheckReport {
-                path,
+    /// What was found out of the steps that were verified.
+    pub(in crate::run) fn reports(&self, ctx: &Context) -> BTreeMap<NodeRef, CheckReport> {
+        let reports = self.checks.iter().map(|(at, check)| {
+            let report = CheckReport {
+                path: ctx.tree.own_path(*at),
                 status: check.status(),
                 tools: verified_with(ctx, *at),
-                error,
-            });
-        }
-        for frame in (0..ctx.tree.frames.len()).filter(|frame| !ctx.tree[*frame].aside) {
-            let program = ctx.tree.program(frame);
-            for (node, content) in ctx.tree.block(&program, frame).nodes.iter().enumerate() {
-                let at = (frame, u32::try_from(node).unwrap_or(u32::MAX));
-                let changes = content
-                    .step()
-                    .is_some_and(|step| calls_tool(step) && !step.effect.is_read_only());
-                if changes
-                    && ctx.tree.state_of(at) == StepState::Completed
-                    && !self.checks.contains_key(&at)
-                {
-                    checks.push(CheckReport {
-                        path: ctx.tree.path(&program, at),
-                        status: CheckStatus::Unverified,
-                        tools: Vec::new(),
-                        error: None,
-                    });
-                }
-            }
-        }
-        Verification::new(checks)
+                error: check.error().map(|error| error.to_value()),
+            };
+            (*at, report)
+        });
+        reports.collect()
     }
 
     /// Every step has been verified: one that is not as it should be fails the run. Nothing is undone any more.

@@ -1,5 +1,6 @@
 //! Where runs are written down: what every store does, and the stores there are.
 
+mod ahead;
 mod digest;
 mod export;
 mod failure;
@@ -11,6 +12,7 @@ mod run_row;
 mod sqlite;
 mod verify;
 
+pub use ahead::ahead;
 pub use digest::{Digest, NoDigest};
 pub use export::{Exported, export, export_shown};
 pub use failure::{Damage, JournalError};

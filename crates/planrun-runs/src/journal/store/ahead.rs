@@ -1,0 +1,106 @@
+//! Reading ahead: where there are many events, a thread of its own reads and proves the next ones while their reader works.
+
+use std::sync::mpsc::{Receiver, channel, sync_channel};
+use std::thread::Builder;
+
+use super::failure::JournalError;
+use super::interface::{Recorded, RecordedEvents};
+
+/// Events that are handed over together. Fewer are worth no thread.
+const AT_ONCE: usize = 2_048;
+/// Batches that wait for their reader at most.
+const MAX_BATCHES: usize = 4;
+
+type Batch = Vec<Result<Recorded, JournalError>>;
+
+/// The same events in the same order.
+#[must_use]
+pub fn ahead(mut events: RecordedEvents) -> RecordedEvents {
+    let first: Batch = events.by_ref().take(AT_ONCE).collect();
+    if first.len() < AT_ONCE {
+        return Box::new(first.into_iter());
+    }
+    let (hand_over, taken_over) = channel();
+    let (send, batches) = sync_channel(MAX_BATCHES);
+    let reader = move || {
+        let Ok(events) = taken_over.recv() else {
+            return;
+        };
+        let mut events: RecordedEvents = events;
+        loop {
+            let batch: Batch = events.by_ref().take(AT_ONCE).collect();
+            // Nobody reads on where the other end is gone.
+            if batch.is_empty() || send.send(batch).is_err() {
+                return;
+            }
+        }
+    };
+    let begun = Builder::new().name("planrun-events".into()).spawn(reader);
+    if begun.is_err() {
+        // There is no room for a thread.
+        return Box::new(first.into_iter().chain(events));
+    }
+    // A thread that was begun takes them.
+    let _ = hand_over.send(events);
+    let batches: Receiver<Batch> = batches;
+    Box::new(first.into_iter().chain(batches.into_iter().flatten()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tells when it is dropped.
+    struct Tells(std::sync::mpsc::Sender<()>);
+
+    impl Drop for Tells {
+        fn drop(&mut self) {
+            self.0.send(()).unwrap();
+        }
+    }
+
+    fn recorded(count: usize) -> RecordedEvents {
+        Box::new((1..=count as u64).map(|number| {
+            let line = format!("event {number}");
+            Ok(Recorded { number, line })
+        }))
+    }
+
+    #[test]
+    fn all_events_come_in_their_order_however_many_there_are() {
+        for count in [0, 1, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, 9 * AT_ONCE + 7] {
+            let read: Vec<Recorded> = ahead(recorded(count)).map(Result::unwrap).collect();
+            let numbers: Vec<u64> = read.iter().map(|event| event.number).collect();
+            assert_eq!(numbers, (1..=count as u64).collect::<Vec<_>>());
+            assert!(
+                read.last()
+                    .is_none_or(|last| last.line == format!("event {count}"))
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_in_its_place() {
+        let count = 3 * AT_ONCE;
+        let failure = || Err(JournalError::NotFound { run: "r".into() });
+        let events = recorded(count).chain(std::iter::once_with(failure));
+        let read: Batch = ahead(Box::new(events)).collect();
+        assert_eq!(read.len(), count + 1);
+        assert!(read.last().unwrap().is_err());
+    }
+
+    #[test]
+    fn a_reader_that_stops_early_ends_the_reading() {
+        let (dropped, is_dropped) = channel();
+        let tells = Tells(dropped);
+        let endless = (1..).map(move |number| {
+            let _ = &tells;
+            let line = String::new();
+            Ok(Recorded { number, line })
+        });
+        let mut events = ahead(Box::new(endless));
+        assert_eq!(events.next().unwrap().unwrap().number, 1);
+        drop(events);
+        is_dropped.recv().unwrap();
+    }
+}
