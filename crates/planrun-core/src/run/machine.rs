@@ -185,6 +185,12 @@ impl Run {
                 || ctx.outbox.recording.has_mail() && !ctx.is_suspended())
     }
 
+    /// Whether it still goes through what earlier processes have written down.
+    #[must_use]
+    pub fn is_catching_up(&self) -> bool {
+        self.catching_up
+    }
+
     /// Whether a statement can go on.
     fn has_ready(&self) -> bool {
         self.ctx.schedule.has_ready() || self.steps.waits.has_due()

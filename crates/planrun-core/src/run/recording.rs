@@ -137,7 +137,8 @@ impl Recording {
     pub(super) fn begun(&mut self, path: &str) -> Option<PastCall> {
         let past = self.past.as_mut()?;
         let generation = past.generations.current(path);
-        past.steps.get_mut(path)?.next_call(generation)
+        let call = past.steps.get_mut(path)?.next_call(generation)?;
+        Some(*call)
     }
 
     /// Something is done again in what is being replayed.

@@ -7,6 +7,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::value::Value;
@@ -42,7 +43,7 @@ pub struct Past {
     /// The hash of what the run is bound to, where it was patched.
     pub patched: Option<Arc<str>>,
     /// By path, in the order in which they were first told of.
-    pub steps: IndexMap<Arc<str>, PastStep>,
+    pub steps: IndexMap<Arc<str>, PastStep, RandomState>,
     /// The status of each task that was ever moved, by path.
     pub tasks: BTreeMap<Arc<str>, Arc<str>>,
     /// What the dispatcher could not have computed itself, in the order in which it learned of it.
@@ -80,9 +81,9 @@ pub struct PastStep {
     pub error: Option<Arc<StepError>>,
     pub output: Option<Value>,
     /// Of a call that was dispatched at least once.
-    pub call: Option<PastCall>,
+    pub call: Option<Box<PastCall>>,
     /// Executions of it that ended, and after which it was made again, oldest first.
-    pub earlier: VecDeque<PastCall>,
+    pub earlier: VecDeque<Box<PastCall>>,
     /// What was taken over from another run.
     pub copied: Option<Value>,
     /// What people were asked about it, one question an execution.
@@ -508,7 +509,7 @@ fn holds(outer: &str, path: &str) -> bool {
 
 impl PastStep {
     /// The next call of the step in what is replayed, of those of this generation.
-    pub fn next_call(&mut self, generation: usize) -> Option<PastCall> {
+    pub fn next_call(&mut self, generation: usize) -> Option<Box<PastCall>> {
         while self
             .earlier
             .front()

@@ -134,7 +134,7 @@ impl Past {
             step.copied = Some(output);
             return self.told(EventName::StepCopied, &path);
         }
-        step.call = Some(PastCall::cached(at, step.attempts, generation));
+        step.call = Some(Box::new(PastCall::cached(at, step.attempts, generation)));
         let outcome = Ok(output);
         self.learn(at, NewsKind::Answer { path, outcome });
     }
@@ -275,7 +275,7 @@ impl Past {
             arguments: sent.arguments,
             phase: PastPhase::InFlight,
         };
-        step.call = Some(call);
+        step.call = Some(Box::new(call));
     }
 
     fn forget_last_answer(&mut self, path: &str, execution: u32) {
