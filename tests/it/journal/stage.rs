@@ -118,7 +118,7 @@ pub fn numbers(journal: &Journal, run: &str, from: u64) -> (Vec<u64>, Option<Jou
             Ok(event) => {
                 assert_eq!(
                     event.line,
-                    line(event.number),
+                    line(event.number).into(),
                     "what is given is what was written"
                 );
                 numbers.push(event.number);

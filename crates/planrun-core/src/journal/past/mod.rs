@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use foldhash::fast::RandomState;
+use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::value::Value;
@@ -43,7 +43,7 @@ pub struct Past {
     /// The hash of what the run is bound to, where it was patched.
     pub patched: Option<Arc<str>>,
     /// By path, in the order in which they were first told of.
-    pub steps: IndexMap<Arc<str>, PastStep, RandomState>,
+    pub steps: IndexMap<Arc<str>, PastStep, FixedState>,
     /// The status of each task that was ever moved, by path.
     pub tasks: BTreeMap<Arc<str>, Arc<str>>,
     /// What the dispatcher could not have computed itself, in the order in which it learned of it.

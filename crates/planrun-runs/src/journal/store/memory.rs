@@ -277,9 +277,10 @@ impl Store for MemoryStore {
     fn events(&self, run: &str, from: u64) -> Result<RecordedEvents, JournalError> {
         let mut content = self.content();
         let lines = content.find(run)?.lines.clone();
-        let events = (1..)
-            .zip(lines)
-            .map(|(number, line)| Recorded { number, line });
+        let events = (1..).zip(lines).map(|(number, line)| Recorded {
+            number,
+            line: line.into(),
+        });
         Ok(Box::new(
             events.skip_while(move |event| event.number < from).map(Ok),
         ))

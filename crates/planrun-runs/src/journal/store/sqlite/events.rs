@@ -1,19 +1,23 @@
 //! Events read back, a segment at a time, each proved by the chain before it is given.
 
 use std::collections::VecDeque;
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread::{Builder, available_parallelism, scope};
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::super::digest::{Digest, link};
 use super::super::failure::{Damage, JournalError};
-use super::super::interface::Recorded;
+use super::super::interface::{Line, Recorded};
 use super::commit::{number_at, place, places};
 
 use super::Inner;
 
 /// Segments are read together until they have so many bytes: each reading asks for the file's locks.
-const READ_AT_ONCE: usize = 256 * 1024;
+const READ_AT_ONCE: usize = 1024 * 1024;
+/// So many bytes are worth a thread that proves them.
+const PROVED_AT_ONCE: usize = 128 * 1024;
 
 /// The events of a run as far as they went when the reading began. Ends behind the first that cannot be trusted.
 #[derive(Debug)]
@@ -33,7 +37,7 @@ pub struct Events {
     /// What was read and is not proved yet.
     ahead: VecDeque<Segment>,
     /// The segment that is given away just now, proved, and how much of it was given.
-    text: String,
+    text: Arc<String>,
     given: usize,
     over: bool,
 }
@@ -45,6 +49,8 @@ struct Segment {
     last: u64,
     chain: Digest,
     text: String,
+    /// The chain after its lines, where it begins with that of the segment before, and their number.
+    linked: Option<(Digest, u64)>,
 }
 
 impl Segment {
@@ -54,8 +60,50 @@ impl Segment {
             last: row.get(1)?,
             chain: row.get(2)?,
             text: row.get(3)?,
+            linked: None,
         })
     }
+
+    fn link(&mut self, before: Digest) {
+        let lines = self.text.split_terminator('\n');
+        let linked = lines.fold((before, 0), |(chain, count), line| {
+            (link(&chain, line), count + 1)
+        });
+        self.linked = Some(linked);
+    }
+}
+
+/// Links segments that follow each other, beside each other where they are long: where each begins is known, and whether
+/// that is true of one is seen when the one before it is held against its chain.
+fn link_all(segments: &mut [Segment], mut before: Digest) {
+    let starts = segments
+        .iter()
+        .map(|segment| std::mem::replace(&mut before, segment.chain));
+    let starts: Vec<Digest> = starts.collect();
+    let one_by_one = |segments: &mut [Segment], starts: &[Digest]| {
+        for (segment, start) in segments.iter_mut().zip(starts) {
+            if segment.linked.is_none() {
+                segment.link(*start);
+            }
+        }
+    };
+    let bytes: usize = segments.iter().map(|segment| segment.text.len()).sum();
+    let threads = available_parallelism().map_or(1, NonZero::get);
+    let parts = threads.min(bytes / PROVED_AT_ONCE).max(1);
+    let length = segments.len().div_ceil(parts).max(1);
+    scope(|scope| {
+        let mut parts = segments.chunks_mut(length).zip(starts.chunks(length));
+        let own = parts.next();
+        for (segments, starts) in parts {
+            let others = move || one_by_one(segments, starts);
+            // Where there is no room for a thread, they are linked below.
+            let _ = Builder::new().spawn_scoped(scope, others);
+        }
+        if let Some((segments, starts)) = own {
+            one_by_one(segments, starts);
+        }
+    });
+    one_by_one(segments, &starts);
 }
 
 impl Events {
@@ -77,7 +125,7 @@ impl Events {
             head,
             chain,
             ahead: VecDeque::new(),
-            text: String::new(),
+            text: Arc::default(),
             given: 0,
             over,
         };
@@ -111,10 +159,9 @@ impl Events {
         if first != self.next {
             return Err(self.at_fault(first.saturating_sub(1), "they are missing"));
         }
-        let (mut chain, mut lines) = (self.chain, 0);
-        for line in segment.text.split_terminator('\n') {
-            (chain, lines) = (link(&chain, line), lines + 1);
-        }
+        let Some((chain, lines)) = segment.linked else {
+            return Err(self.missing());
+        };
         if last < first
             || last > self.last
             || lines != last - first + 1
@@ -125,7 +172,7 @@ impl Events {
         if chain != segment.chain || (last == self.last && chain != self.head) {
             return Err(self.at_fault(last, "they were altered"));
         }
-        (self.chain, self.text, self.given) = (chain, segment.text, 0);
+        (self.chain, self.text, self.given) = (chain, Arc::new(segment.text), 0);
         Ok(())
     }
 
@@ -146,6 +193,10 @@ impl Events {
             bytes += segment.text.len();
             self.ahead.push_back(segment);
         }
+        drop(rows);
+        drop(statement);
+        drop(front);
+        link_all(self.ahead.make_contiguous(), self.chain);
         Ok(())
     }
 
@@ -188,14 +239,13 @@ impl Iterator for Events {
             }
             let rest = &self.text[self.given..];
             let line = rest.split_terminator('\n').next().unwrap_or(rest);
-            self.given += line.len() + 1;
+            let range = self.given..self.given + line.len();
+            self.given = range.end + 1;
             let number = self.next;
             self.next += 1;
             if number >= self.from {
-                return Some(Ok(Recorded {
-                    number,
-                    line: line.to_owned(),
-                }));
+                let line = Line::within(&self.text, range);
+                return Some(Ok(Recorded { number, line }));
             }
         }
     }
