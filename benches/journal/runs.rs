@@ -63,7 +63,7 @@ impl Runs {
             let answers = usize::from(!line.contains("\"step.running\""));
             let layer = step.map_or(0, |step| step / side + answers);
             if let Some(group) = groups.get_mut(layer) {
-                group.push(line.to_string());
+                group.push(line);
             }
         }
         Ok(groups)

@@ -113,7 +113,7 @@ fn events(store: &dyn Store, run: &str, from: u64) -> Vec<(u64, String)> {
         .events(run, from)
         .unwrap()
         .map(Result::unwrap)
-        .map(|event| (event.number, event.line.to_string()))
+        .map(|event| (event.number, event.line))
         .collect()
 }
 

@@ -76,7 +76,7 @@ fn assert_whole(journal: &Journal, through: u64) {
         events
             .iter()
             .step_by(2)
-            .all(|event| *event.line == *line(event.number))
+            .all(|event| event.line == line(event.number))
     );
 }
 

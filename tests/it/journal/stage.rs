@@ -118,7 +118,7 @@ pub fn numbers(journal: &Journal, run: &str, from: u64) -> (Vec<u64>, Option<Jou
             Ok(event) => {
                 assert_eq!(
                     event.line,
-                    line(event.number).into(),
+                    line(event.number),
                     "what is given is what was written"
                 );
                 numbers.push(event.number);

@@ -62,10 +62,7 @@ mod tests {
     fn recorded(count: usize) -> RecordedEvents {
         Box::new((1..=count as u64).map(|number| {
             let line = format!("event {number}");
-            Ok(Recorded {
-                number,
-                line: line.into(),
-            })
+            Ok(Recorded { number, line })
         }))
     }
 
@@ -77,7 +74,7 @@ mod tests {
             assert_eq!(numbers, (1..=count as u64).collect::<Vec<_>>());
             assert!(
                 read.last()
-                    .is_none_or(|last| *last.line == *format!("event {count}"))
+                    .is_none_or(|last| last.line == format!("event {count}"))
             );
         }
     }
@@ -99,10 +96,7 @@ mod tests {
         let endless = (1..).map(move |number| {
             let _ = &tells;
             let line = String::new();
-            Ok(Recorded {
-                number,
-                line: line.into(),
-            })
+            Ok(Recorded { number, line })
         });
         let mut events = ahead(Box::new(endless));
         assert_eq!(events.next().unwrap().unwrap().number, 1);

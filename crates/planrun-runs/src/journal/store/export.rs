@@ -1,6 +1,5 @@
 //! A run as a text of its own: a header, its values, its events with the chain after each, a footer.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use base64::Engine as _;
@@ -117,7 +116,7 @@ pub fn export(
         out.json(&value_line(digest, store.blob(digest)?))?;
         values += 1;
     }
-    let (events, head) = write_events(events, &row, |line| Cow::Borrowed(line), &mut out)?;
+    let (events, head) = write_events(events, &row, |line| line, &mut out)?;
     out.end(row, (events, values), head)
 }
 
@@ -164,16 +163,13 @@ pub fn export_shown(
     for (_, line) in &lines {
         out.json(line)?;
     }
-    let (events, head) = write_events(
-        events,
-        &row,
-        |line| {
-            renamed.iter().fold(shown.line(line), |line, (old, new)| {
-                line.replace(old, new).into()
-            })
-        },
-        &mut out,
-    )?;
+    let seen = |line: String| {
+        let line = shown.line(&line).into_owned();
+        renamed
+            .iter()
+            .fold(line, |line, (old, new)| line.replace(old, new))
+    };
+    let (events, head) = write_events(events, &row, seen, &mut out)?;
     let values = u64::try_from(lines.len()).unwrap_or(u64::MAX);
     out.end(row, (events, values), head)
 }
@@ -208,14 +204,14 @@ impl<W: Write> Hashed<'_, W> {
 fn write_events(
     events: RecordedEvents,
     row: &RunRow,
-    seen: impl Fn(&str) -> Cow<'_, str>,
+    seen: impl Fn(String) -> String,
     out: &mut Hashed<'_, impl Write>,
 ) -> Result<(u64, Digest), JournalError> {
     let (mut count, mut head) = (0, row.origin());
     let [before, number, chain, behind] = EVENT;
     for event in events {
         let event = event?;
-        let line = seen(&event.line);
+        let line = seen(event.line);
         head = link(&head, &line);
         count = event.number;
         let line = format!(

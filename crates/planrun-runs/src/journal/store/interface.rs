@@ -1,7 +1,6 @@
 //! What every store of runs does, whatever it is made of.
 
 use std::fmt;
-use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use super::digest::Digest;
@@ -113,57 +112,7 @@ pub trait Store: fmt::Debug + Send + Sync {
 pub struct Recorded {
     pub number: u64,
     /// One line of JSON, without its line feed.
-    pub line: Line,
-}
-
-/// A part of a text that was read with others around it, and is shared with them.
-#[derive(Clone)]
-pub struct Line {
-    text: Arc<String>,
-    range: Range<usize>,
-}
-
-impl Line {
-    /// The part of the text in this range of bytes.
-    ///
-    /// # Panics
-    ///
-    /// Where it ends outside of the text or within a character.
-    pub(super) fn within(text: &Arc<String>, range: Range<usize>) -> Self {
-        assert!(text.get(range.clone()).is_some(), "{range:?} is no part");
-        let text = Arc::clone(text);
-        Self { text, range }
-    }
-}
-
-impl From<String> for Line {
-    fn from(text: String) -> Self {
-        let range = 0..text.len();
-        let text = Arc::new(text);
-        Self { text, range }
-    }
-}
-
-impl Deref for Line {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.text[self.range.clone()]
-    }
-}
-
-impl PartialEq for Line {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl Eq for Line {}
-
-impl fmt::Debug for Line {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
+    pub line: String,
 }
 
 /// Events read back, in order; ends behind the first that cannot be trusted.

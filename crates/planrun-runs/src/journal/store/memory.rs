@@ -277,10 +277,9 @@ impl Store for MemoryStore {
     fn events(&self, run: &str, from: u64) -> Result<RecordedEvents, JournalError> {
         let mut content = self.content();
         let lines = content.find(run)?.lines.clone();
-        let events = (1..).zip(lines).map(|(number, line)| Recorded {
-            number,
-            line: line.into(),
-        });
+        let events = (1..)
+            .zip(lines)
+            .map(|(number, line)| Recorded { number, line });
         Ok(Box::new(
             events.skip_while(move |event| event.number < from).map(Ok),
         ))

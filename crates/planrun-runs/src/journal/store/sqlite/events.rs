@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::super::digest::{Digest, link};
 use super::super::failure::{Damage, JournalError};
-use super::super::interface::{Line, Recorded};
+use super::super::interface::Recorded;
 use super::commit::{number_at, place, places};
 
 use super::Inner;
@@ -37,7 +37,7 @@ pub struct Events {
     /// What was read and is not proved yet.
     ahead: VecDeque<Segment>,
     /// The segment that is given away just now, proved, and how much of it was given.
-    text: Arc<String>,
+    text: String,
     given: usize,
     over: bool,
 }
@@ -125,7 +125,7 @@ impl Events {
             head,
             chain,
             ahead: VecDeque::new(),
-            text: Arc::default(),
+            text: String::new(),
             given: 0,
             over,
         };
@@ -172,7 +172,7 @@ impl Events {
         if chain != segment.chain || (last == self.last && chain != self.head) {
             return Err(self.at_fault(last, "they were altered"));
         }
-        (self.chain, self.text, self.given) = (chain, Arc::new(segment.text), 0);
+        (self.chain, self.text, self.given) = (chain, segment.text, 0);
         Ok(())
     }
 
@@ -239,12 +239,11 @@ impl Iterator for Events {
             }
             let rest = &self.text[self.given..];
             let line = rest.split_terminator('\n').next().unwrap_or(rest);
-            let range = self.given..self.given + line.len();
-            self.given = range.end + 1;
+            self.given += line.len() + 1;
             let number = self.next;
             self.next += 1;
             if number >= self.from {
-                let line = Line::within(&self.text, range);
+                let line = line.to_owned();
                 return Some(Ok(Recorded { number, line }));
             }
         }
