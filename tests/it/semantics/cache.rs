@@ -161,6 +161,35 @@ async fn r5_4_what_a_plan_may_not_reach_it_does_not_get_from_the_cache() {
     assert_eq!(world.run(&text("")).await.class(), "denied.policy");
 }
 
+/// A cache that takes its time to keep a result.
+struct Slow(MemoryCache);
+
+impl ResultCache for Slow {
+    fn secret(&self) -> Result<[u8; 32], JournalError> {
+        self.0.secret()
+    }
+
+    fn recall(&self, key: Digest, not_before: i128) -> Result<Option<CachedResult>, JournalError> {
+        self.0.recall(key, not_before)
+    }
+
+    fn remember(&self, key: Digest, result: &CachedResult) -> Result<(), JournalError> {
+        std::thread::sleep(Duration::from_millis(20));
+        self.0.remember(key, result)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_4_a_result_is_found_at_once_however_long_it_takes_to_keep_it() {
+    let mut world = world(&MemoryCache::default());
+    world.cache = Some(Arc::new(Slow(MemoryCache::default())));
+    let body = "step one = a.read() cache 1h
+        step two = a.read() after one cache 1h
+        reply [one, two]";
+    let ran = world.run(&plan(body)).await;
+    assert_eq!((ran.reply(), ran.calls("a.read").len()), (json!([1, 1]), 1));
+}
+
 /// A cache that somebody has tampered with.
 struct Tampered;
 

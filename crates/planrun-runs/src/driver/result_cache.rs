@@ -1,4 +1,4 @@
-//! Results that may be used again: looked up and kept beside the run, since a store waits for its disk.
+//! Results that may be used again: looked up and kept beside the run, since a store waits for its disk, and in the order of the run.
 
 use std::sync::Arc;
 
@@ -12,12 +12,20 @@ use super::attempt::News;
 use crate::journal::store::{Digest, JournalError};
 use crate::journal::{CachedResult, ResultCache};
 
-/// The cache of a run, with what is under way to it.
+/// The cache of a run. A look-up waits for every result that the run has given before it, so it finds them.
 pub(super) struct RunCache {
     cache: Option<Arc<dyn ResultCache>>,
     run: Arc<str>,
-    writing: Vec<JoinHandle<()>>,
+    worker: Option<Worker>,
 }
+
+/// Does one job after another, where it may wait for a disk.
+struct Worker {
+    jobs: mpsc::UnboundedSender<Job>,
+    task: JoinHandle<()>,
+}
+
+type Job = Box<dyn FnOnce() + Send>;
 
 /// A call with the transport that would make it.
 pub(super) struct Cacheable {
@@ -30,13 +38,13 @@ impl RunCache {
         Self {
             cache,
             run: run.into(),
-            writing: Vec::new(),
+            worker: None,
         }
     }
 
     /// Looks for an earlier result. A cache that cannot be read has none: the call is made then.
     pub(super) fn recall(
-        &self,
+        &mut self,
         call: CallId,
         cacheable: Option<Cacheable>,
         not_before: i128,
@@ -50,7 +58,7 @@ impl RunCache {
         let (Some(cache), Some(cacheable)) = (cache, cacheable) else {
             return answer(None);
         };
-        spawn_blocking(move || {
+        self.worker().give(move || {
             let key = cacheable.key(&*cache);
             let found = key.and_then(|key| cache.recall(key, not_before));
             answer(found.ok().flatten().map(|found| Recalled {
@@ -66,20 +74,43 @@ impl RunCache {
             return;
         };
         let run = self.run.clone();
-        self.writing.retain(|writing| !writing.is_finished());
-        self.writing.push(spawn_blocking(move || {
+        self.worker().give(move || {
             if let Ok(key) = cacheable.key(&*cache) {
                 let _ = cache.remember(key, &CachedResult { at, run, value });
             }
-        }));
+        });
     }
 
     /// Waits until everything is kept.
     pub(super) async fn close(&mut self) {
-        for writing in self.writing.drain(..) {
-            // A task that panicked has kept nothing.
-            let _ = writing.await;
+        if let Some(Worker { jobs, task }) = self.worker.take() {
+            drop(jobs);
+            // It ends with its last job.
+            let _ = task.await;
         }
+    }
+
+    fn worker(&mut self) -> &Worker {
+        self.worker.get_or_insert_with(Worker::start)
+    }
+}
+
+impl Worker {
+    fn start() -> Self {
+        // A call has one job at a time, and calls in flight are bounded.
+        let (jobs, mut given) = mpsc::unbounded_channel::<Job>();
+        let task = tokio::spawn(async move {
+            while let Some(job) = given.recv().await {
+                // A job that panicked has kept nothing.
+                let _ = spawn_blocking(job).await;
+            }
+        });
+        Self { jobs, task }
+    }
+
+    fn give(&self, job: impl FnOnce() + Send + 'static) {
+        // The task runs for as long as there is somebody who gives it jobs.
+        let _ = self.jobs.send(Box::new(job));
     }
 }
 
