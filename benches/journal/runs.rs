@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use planrun_core::journal::{Event, Past};
-use planrun_core::run::Program;
+use planrun_core::run::{Outcome, Program};
 use planrun_runs::journal::store::{
     Created, Digest, Journal, NewRun, Settings, SqliteLease, Summary, Synchronous, ahead,
 };
@@ -37,7 +37,7 @@ impl Runs {
         let run = self.last();
         let begun = Instant::now();
         let driver = create(&self.journal, &run, world.host().now())?;
-        world.run_with(program, &run, Box::new(driver), None)?;
+        world.run_with(program, &run, Box::new(driver))?;
         Ok(begun.elapsed())
     }
 
@@ -90,13 +90,14 @@ pub fn copied(from: &Path, to: &Path) -> Result<PathBuf, String> {
     Ok(to.to_owned())
 }
 
-/// Opens the journal, checks the plan, and goes on with the run to its end.
-pub fn resume(world: &World, folder: &Path, elements: usize) -> Result<(), String> {
+/// Opens the journal, checks the plan, and goes on with the run to its end. The program that resumes a run prints the
+/// outcome and ends without freeing it, so whoever measures frees it afterwards.
+pub fn resume(world: &World, folder: &Path, elements: usize) -> Result<Outcome, String> {
     let journal = open(folder, Synchronous::Full)?;
     let driver = journal.drive(LARGE).map_err(text)?;
     let past = folded(&journal)?;
     let program = world.plan(&plans::elements(elements))?;
-    world.run_with(&program, LARGE, Box::new(driver), Some(past))
+    world.go_on(&program, LARGE, Box::new(driver), past)
 }
 
 /// How many bytes the events of the large run have, each proved.

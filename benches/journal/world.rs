@@ -108,15 +108,31 @@ impl World {
         completed(&outcome).map(|()| taken)
     }
 
-    /// Runs, or goes on, to the end.
+    /// Runs to the end.
     pub fn run_with(
         &self,
         program: &Arc<Program>,
         run: &str,
         log: Box<dyn Log>,
-        past: Option<Past>,
     ) -> Result<(), String> {
-        completed(&self.run(program, run, (Some(log), past), CancellationToken::new()))
+        completed(&self.run(program, run, (Some(log), None), CancellationToken::new()))
+    }
+
+    /// Goes on to the end.
+    pub fn go_on(
+        &self,
+        program: &Arc<Program>,
+        run: &str,
+        log: Box<dyn Log>,
+        past: Past,
+    ) -> Result<Outcome, String> {
+        let outcome = self.run(
+            program,
+            run,
+            (Some(log), Some(past)),
+            CancellationToken::new(),
+        );
+        completed(&outcome).map(|()| outcome)
     }
 
     /// Runs until `shop.last` is called, where somebody stops it.

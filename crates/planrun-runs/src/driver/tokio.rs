@@ -13,6 +13,7 @@ use planrun_lang::value::Value;
 use planrun_tools::host::{Host, runtime_now};
 use planrun_tools::tools::{Conversation, Handle, Request};
 use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
@@ -28,6 +29,9 @@ use crate::journal::Log;
 
 /// After so many turns in a row the driver reads its clocks and takes what has arrived.
 const TURNS: u32 = 64;
+
+/// What is left of a run with so many events takes milliseconds to free, and is freed beside whatever goes on.
+const MANY_EVENTS: u64 = 10_000;
 
 /// Runs a plan to its end. The inputs have been checked against its parameters.
 pub async fn run(
@@ -433,6 +437,11 @@ impl<'a> Driver<'a> {
         self.toolbox.close().await;
         if let Some(broken) = self.all_durable().await {
             outcome.interruption = Some(Interruption::Journal(broken));
+        }
+        if self.written >= MANY_EVENTS {
+            let run = self.run;
+            // Nobody waits for it.
+            drop(spawn_blocking(move || drop(run)));
         }
         outcome
     }
