@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun_core::journal::{Event, Past};
+use planrun_core::journal::{Event, ReplayState};
 use planrun_core::run::{Outcome, Program};
 use planrun_runs::journal::store::{
     Created, Digest, Journal, NewRun, Settings, SqliteLease, Summary, Synchronous, ahead,
@@ -106,12 +106,12 @@ pub fn read_events(folder: &Path) -> Result<usize, String> {
 }
 
 /// Where every step of the large run stands.
-pub fn fold(folder: &Path) -> Result<Past, String> {
+pub fn fold(folder: &Path) -> Result<ReplayState, String> {
     folded(&open(folder, Synchronous::Full)?)
 }
 
-fn folded(journal: &Journal) -> Result<Past, String> {
-    let mut past = Past::default();
+fn folded(journal: &Journal) -> Result<ReplayState, String> {
+    let mut past = ReplayState::default();
     let mut kept = |digest: &str| Err(format!("{digest}: nothing is as large as that"));
     for event in ahead(Box::new(journal.events(LARGE, 1).map_err(text)?)) {
         let line = event.map_err(text)?.line;

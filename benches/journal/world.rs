@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun_core::journal::Past;
+use planrun_core::journal::ReplayState;
 use planrun_core::run::{Outcome, Program};
 use planrun_lang::call::Answer;
 use planrun_lang::permission::Permissions;
@@ -124,7 +124,7 @@ impl World {
         program: &Arc<Program>,
         run: &str,
         log: Box<dyn Log>,
-        past: Past,
+        past: ReplayState,
     ) -> Result<Outcome, String> {
         let outcome = self.run(
             program,
@@ -161,7 +161,7 @@ impl World {
         &self,
         program: &Arc<Program>,
         run: &str,
-        (log, past): (Option<Box<dyn Log>>, Option<Past>),
+        (log, past): (Option<Box<dyn Log>>, Option<ReplayState>),
         cancel: CancellationToken,
     ) -> Outcome {
         let mut observer = Silence;

@@ -284,7 +284,7 @@ fn tell(event: Event<'_>, debug: bool, terminal: Terminal) {
     match event {
         Event::Asked(1) => terminal.say("the model plans …"),
         Event::Asked(turn) => terminal.say(&format!("the model is asked again ({turn})")),
-        Event::Said(Part::Reasoning(text) | Part::Text(text)) if debug => {
+        Event::Part(Part::Reasoning(text) | Part::Text(text)) if debug => {
             terminal.say_plainly(&visible_text(text));
         }
         Event::LookedUp { tool, arguments } if debug => {
@@ -293,7 +293,7 @@ fn tell(event: Event<'_>, debug: bool, terminal: Terminal) {
         Event::Plan(text) if debug => {
             terminal.say(&format!("its plan:\n{}", visible_text(text)));
         }
-        Event::Said(_) | Event::LookedUp { .. } | Event::Plan(_) => {}
+        Event::Part(_) | Event::LookedUp { .. } | Event::Plan(_) => {}
         Event::Findings(told) if debug => terminal.say(told.trim_end()),
         Event::Findings(told) => {
             let first = told.lines().next().unwrap_or_default();

@@ -266,7 +266,7 @@ impl Screen {
         let mut painted = self.painted.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             Event::Round(_) => painted.blocks.commit(),
-            Event::Said(part) => painted.blocks.part(part),
+            Event::Part(part) => painted.blocks.part(part),
             Event::Called {
                 call,
                 text,

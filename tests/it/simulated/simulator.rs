@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::{Event, EventKind, FormField, Past};
+use planrun_core::journal::{Event, EventKind, FormField, ReplayState};
 use planrun_core::run::{
     CachedCall, CallId, CallRequest, Command, Defaults, Input, Interruption, Moment, Order,
     Outcome, Program, Recalled, Run, Setup, Verifying,
@@ -139,7 +139,7 @@ impl World<'_> {
         Err(format!("{MAX_INPUTS} inputs do not bring it to its end"))
     }
 
-    fn setup(past: Option<Past>, retries: bool, replay_only: bool) -> Setup {
+    fn setup(past: Option<ReplayState>, retries: bool, replay_only: bool) -> Setup {
         Setup {
             run_id: "simulated".into(),
             defaults: Defaults::default(),
@@ -160,11 +160,11 @@ impl World<'_> {
         }
     }
 
-    fn past(&self) -> Result<Option<Past>, String> {
+    fn past(&self) -> Result<Option<ReplayState>, String> {
         if self.journal.is_empty() {
             return Ok(None);
         }
-        let mut past = Past::default();
+        let mut past = ReplayState::default();
         for line in &self.journal {
             let mut kept = |digest: &str| {
                 let known = self.kept.get(digest).cloned();
@@ -248,7 +248,7 @@ struct Process<'w, 'a> {
 }
 
 impl<'w, 'a> Process<'w, 'a> {
-    fn new(world: &'w mut World<'a>, past: Option<Past>, retries: bool) -> Self {
+    fn new(world: &'w mut World<'a>, past: Option<ReplayState>, retries: bool) -> Self {
         let inputs = stage::inputs(&world.program.plan, world.seed);
         let setup = World::setup(past, retries, false);
         let now = Moment {

@@ -64,7 +64,7 @@ pub enum Event<'a> {
     /// The model is asked, for the n-th time.
     Asked(usize),
     /// It thinks or writes.
-    Said(&'a Part),
+    Part(&'a Part),
     /// It looks something up.
     LookedUp { tool: &'a str, arguments: &'a str },
     /// It has handed in a plan.
@@ -283,7 +283,7 @@ impl<'a> Planner<'a> {
         let mut turn = Turn::default();
         while let Some(part) = next(&mut parts).await {
             let part = part?;
-            (self.watch)(Event::Said(&part));
+            (self.watch)(Event::Part(&part));
             let ends_line = matches!(&part, Part::Text(text) if text.contains('\n'));
             turn.add(part);
             if let Some(draft) = &mut self.draft

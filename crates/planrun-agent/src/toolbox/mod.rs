@@ -14,7 +14,7 @@ use planrun_lang::types::Signature;
 use planrun_models::model::{Message, OfferedTool};
 use planrun_runs::driver::Asker;
 use planrun_runs::runs::{Error, PlanText, Planrun};
-use planrun_serve::asking::{Asks, Client, PutQuestion, Said, Way};
+use planrun_serve::asking::{AskOutcome, Asks, Client, PutQuestion, Way};
 use planrun_serve::mode::{Call, PlanMode, Reply};
 use planrun_tools::tools::FileWorld;
 use serde_json::{Map, Value as Json};
@@ -286,8 +286,8 @@ impl Client for Nobody {
         false
     }
 
-    async fn ask(&self, _: &PutQuestion, _: &Way) -> Said {
-        Said::Nothing
+    async fn ask(&self, _: &PutQuestion, _: &Way) -> AskOutcome {
+        AskOutcome::Nothing
     }
 
     async fn page_is_done(&self, _: &PutQuestion) {}

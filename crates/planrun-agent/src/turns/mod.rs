@@ -42,7 +42,7 @@ pub enum Event<'a> {
     /// The model is asked, for the n-th time.
     Round(usize),
     /// It thinks, writes, or wants calls.
-    Said(&'a Part),
+    Part(&'a Part),
     /// A call has its result, as the model reads it.
     Called {
         call: &'a ToolCall,
@@ -306,7 +306,7 @@ impl Agent {
                 None => break Some(Ended::Cancelled),
                 Some(None) => break None,
                 Some(Some(Ok(part))) => {
-                    (self.setup.watch)(Event::Said(&part));
+                    (self.setup.watch)(Event::Part(&part));
                     turn.add(part);
                 }
                 Some(Some(Err(error))) => break Some(Ended::Failed(error)),

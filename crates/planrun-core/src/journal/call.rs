@@ -12,7 +12,7 @@ use super::question::{Answer, Question};
 
 /// The latest execution of a call.
 #[derive(Clone, Debug)]
-pub struct PastCall {
+pub struct RecordedCall {
     pub execution: u32,
     /// How often its step, or one that holds it, had been done again by then.
     pub generation: usize,
@@ -27,7 +27,7 @@ pub struct PastCall {
     /// Empty for an execution of which no attempt was made yet.
     pub key: Arc<str>,
     pub arguments: Value,
-    pub phase: PastPhase,
+    pub phase: RecordedPhase,
     /// When the latest attempt was sent, in nanoseconds since 1970.
     pub sent_at: i128,
     /// When the first attempt of the execution was sent that may have arrived.
@@ -44,7 +44,7 @@ pub struct PastCall {
     pub asked: Vec<PeerQuestion>,
 }
 
-impl PastCall {
+impl RecordedCall {
     /// A call for which a result stood that was given before.
     pub(super) fn cached(at: i128, attempts: u32, generation: usize) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl PastCall {
             again: None,
             key: "".into(),
             arguments: Value::Null,
-            phase: PastPhase::Answered,
+            phase: RecordedPhase::Answered,
             sent_at: at,
             arrived: None,
             may_have_happened: false,
@@ -76,19 +76,19 @@ pub struct PeerQuestion {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PastPhase {
+pub enum RecordedPhase {
     /// It had been sent, or was about to be.
     InFlight,
     /// Between two attempts, from this moment on (nanoseconds since 1970) for so long, whatever the clock is set to
     /// meanwhile.
     Waiting { since: i128, wait: Duration },
-    /// Its answer is among the news.
+    /// Its answer is among the external inputs.
     Answered,
     /// It ended because of something else.
     Ended,
 }
 
-impl PastPhase {
+impl RecordedPhase {
     pub(super) fn has_ended(self) -> bool {
         matches!(self, Self::Answered | Self::Ended)
     }

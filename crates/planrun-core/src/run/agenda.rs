@@ -9,7 +9,7 @@ use planrun_lang::value::Value;
 use super::call::state::CallState;
 use super::command::ScopeId;
 use super::frame::{Ending, FrameId, NodeRef, Role, TaskRef};
-use crate::journal::{Answer, PastQuestion, PeerQuestion, Question, StepError};
+use crate::journal::{Answer, PeerQuestion, Question, RecordedQuestion, StepError};
 
 /// The end of a node.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ pub(super) enum Inquiry {
     /// A step asks somebody.
     Ask(NodeRef, Box<Question>),
     /// A step asks what it has asked in an earlier process.
-    AskAgain(NodeRef, Box<PastQuestion>),
+    AskAgain(NodeRef, Box<RecordedQuestion>),
     /// Whoever may answer a step is turned to.
     SeekAnswer(NodeRef),
     /// Somebody has agreed to a step.

@@ -3,7 +3,7 @@
 //! A test draws the order from a seed, to show that no promise of a plan depends on it. It draws only choices that the language
 //! leaves open, or that belong to the outside world:
 //!
-//! - which of the ready nodes is taken next, and after how many of them the run looks for news;
+//! - which of the ready nodes is taken next, and after how many of them the run looks for external input;
 //! - which of several answers that are there is received first;
 //! - which of several waits that are over goes on first;
 //! - which of the calls that wait for a slot gets the one that is free.
@@ -13,7 +13,7 @@
 //! - What waits for something is not ready, so the edges of the graph hold by themselves: data, `after`, effects on the same
 //!   state, decisions, the two `set`s of one task.
 //! - Whom an event reaches first: listeners, then steps that wait for it, both in source order; and that in a plan with
-//!   listeners each piece of news is taken after all that followed from the one before. There a listener must also have
+//!   listeners each external input is taken after all that followed from the one before. There a listener must also have
 //!   begun to listen before the `set` below it, although nothing else orders the two, so that of its ready nodes only
 //!   calls are drawn, and none before a ready node above it that is no call.
 //! - Bounds. The end of `within` and the deadline keep their place in time, so that a bound which falls on the moment of

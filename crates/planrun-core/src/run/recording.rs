@@ -8,8 +8,8 @@ use planrun_lang::value::Value;
 
 use super::frame::{Microseconds, NodeRef};
 use crate::journal::{
-    EventKind, EventName, Message, News, NewsKind, Past, PastCall, PastQuestion, Questions,
-    StepError, Waiting,
+    EventKind, EventName, ExternalInput, ExternalInputKind, Message, Questions, RecordedCall,
+    RecordedQuestion, ReplayState, StepError, Waiting,
 };
 
 /// What a run knows of its journal.
@@ -21,8 +21,8 @@ pub(super) struct Recording {
     is_observed: bool,
     /// The number of the last event that cannot be lost any more.
     durable: u64,
-    past: Option<Past>,
-    /// Calls that have begun again and whose answer is among the news.
+    past: Option<ReplayState>,
+    /// Calls that have begun again and whose answer is among the external inputs.
     expecting: HashMap<Arc<str>, NodeRef>,
     /// The moment of the run that is being replayed.
     then: Option<Microseconds>,
@@ -40,7 +40,7 @@ pub(super) struct Recording {
 impl Recording {
     pub(super) fn new(
         (is_durable, is_observed): (bool, bool),
-        past: Option<Past>,
+        past: Option<ReplayState>,
         now: i128,
     ) -> Self {
         let (mut events, mut before) = (0, 0);
@@ -134,7 +134,7 @@ impl Recording {
 
     /// A call that an earlier process has begun: where it was made again after it had ended, the first time; of the last
     /// time the latest execution. Each is given once.
-    pub(super) fn begun(&mut self, path: &str) -> Option<PastCall> {
+    pub(super) fn begun(&mut self, path: &str) -> Option<RecordedCall> {
         let past = self.past.as_mut()?;
         let generation = past.generations.current(path);
         let call = past.steps.get_mut(path)?.next_call(generation)?;
@@ -235,7 +235,7 @@ impl Recording {
             .late_answer(path)
     }
 
-    /// A call whose answer is among the news has begun again.
+    /// A call whose answer is among the external inputs has begun again.
     pub(super) fn expect(&mut self, path: Arc<str>, at: NodeRef) {
         self.expecting.insert(path, at);
     }
@@ -246,14 +246,18 @@ impl Recording {
         path: &str,
         kind: Waiting,
         execution: u32,
-    ) -> Option<PastQuestion> {
+    ) -> Option<RecordedQuestion> {
         self.take_asked(path, |asked| {
             asked.question.concerns(kind, execution) && !asked.after_end
         })
     }
 
     /// What an earlier process asked about a step that had ended, so that it can be undone. It is given once.
-    pub(super) fn asked_after_end(&mut self, path: &str, execution: u32) -> Option<PastQuestion> {
+    pub(super) fn asked_after_end(
+        &mut self,
+        path: &str,
+        execution: u32,
+    ) -> Option<RecordedQuestion> {
         self.take_asked(path, |asked| {
             asked.question.concerns(Waiting::Answer, execution) && asked.after_end
         })
@@ -262,8 +266,8 @@ impl Recording {
     fn take_asked(
         &mut self,
         path: &str,
-        wanted: impl Fn(&PastQuestion) -> bool,
-    ) -> Option<PastQuestion> {
+        wanted: impl Fn(&RecordedQuestion) -> bool,
+    ) -> Option<RecordedQuestion> {
         let asked = &mut self.past.as_mut()?.steps.get_mut(path)?.asked;
         let index = asked.iter().position(wanted)?;
         Some(asked.remove(index))
@@ -321,33 +325,36 @@ impl Recording {
         }
     }
 
-    /// The next news that has somebody to go to.
-    pub(super) fn next_news(&mut self, questions: &Questions) -> Option<(News, Option<NodeRef>)> {
+    /// The next external input that has a receiver.
+    pub(super) fn next_external_input(
+        &mut self,
+        questions: &Questions,
+    ) -> Option<(ExternalInput, Option<NodeRef>)> {
         let Self {
             past, expecting, ..
         } = self;
         let past = past.as_mut()?;
-        let goes_to = |news: &News| match &news.kind {
-            NewsKind::Answer { path, .. } => expecting.get(path).map(|at| Some(*at)),
-            NewsKind::Given(answer) => questions.step(&answer.path).map(|_| None),
-            NewsKind::Timer { .. }
-            | NewsKind::Signal { .. }
-            | NewsKind::TaskMoved { .. }
-            | NewsKind::Cancel { .. }
-            | NewsKind::Retried { .. } => Some(None),
+        let goes_to = |input: &ExternalInput| match &input.kind {
+            ExternalInputKind::Answer { path, .. } => expecting.get(path).map(|at| Some(*at)),
+            ExternalInputKind::Given(answer) => questions.step(&answer.path).map(|_| None),
+            ExternalInputKind::Timer { .. }
+            | ExternalInputKind::Signal { .. }
+            | ExternalInputKind::TaskMoved { .. }
+            | ExternalInputKind::Cancel { .. }
+            | ExternalInputKind::Retried { .. } => Some(None),
         };
         let (index, at) = past
-            .news
+            .external_inputs
             .iter()
             .enumerate()
-            .find_map(|(index, news)| Some((index, goes_to(news)?)))?;
-        let news = past.news.remove(index)?;
-        if let NewsKind::Answer { path, .. } = &news.kind {
+            .find_map(|(index, input)| Some((index, goes_to(input)?)))?;
+        let input = past.external_inputs.remove(index)?;
+        if let ExternalInputKind::Answer { path, .. } = &input.kind {
             expecting.remove(path);
         }
-        let age = u64::try_from((news.at - past.begun_at) / 1000).unwrap_or(0);
+        let age = u64::try_from((input.at - past.begun_at) / 1000).unwrap_or(0);
         // Time does not go back where the clock was set back.
         self.then = self.then.max(Some(age));
-        Some((news, at))
+        Some((input, at))
     }
 }

@@ -6,7 +6,7 @@ use super::agenda::Inquiry;
 use super::command::Command;
 use super::frame::NodeRef;
 use super::machine::Run;
-use crate::journal::{AnswerError, Bound, Message, NewsKind, Said};
+use crate::journal::{AnswerError, Bound, ExternalInputKind, InboxCommand, Message};
 
 impl Run {
     /// Lives through the next thing that an earlier process learned; false where nothing of that is left.
@@ -15,22 +15,22 @@ impl Run {
             return false;
         }
         let questions = &self.steps.people.questions;
-        let Some((news, at)) = self.ctx.outbox.recording.next_news(questions) else {
+        let Some((input, at)) = self.ctx.outbox.recording.next_external_input(questions) else {
             self.ctx.outbox.recording.end_replay();
             return false;
         };
         let (ctx, steps) = (&mut self.ctx, &mut self.steps);
-        match (news.kind, at) {
-            (NewsKind::Answer { outcome, .. }, Some(at)) => {
+        match (input.kind, at) {
+            (ExternalInputKind::Answer { outcome, .. }, Some(at)) => {
                 steps.calls.answered_before(ctx, at, outcome);
             }
-            (NewsKind::Timer { path, timer }, _) => self.timer_fired_before(&path, timer),
-            (NewsKind::Signal { signal, payload }, _) => {
+            (ExternalInputKind::Timer { path, timer }, _) => self.timer_fired_before(&path, timer),
+            (ExternalInputKind::Signal { signal, payload }, _) => {
                 let payload = payload.to_json();
                 steps.waits.receive_signal(ctx, &signal, &payload, None);
             }
             (
-                NewsKind::TaskMoved {
+                ExternalInputKind::TaskMoved {
                     path,
                     status,
                     context,
@@ -41,9 +41,9 @@ impl Run {
                 self.tasks
                     .receive_move(ctx, &path, (&status, &context), None);
             }
-            (NewsKind::Given(answer), _) => steps.people.take_answer(ctx, &answer),
-            (NewsKind::Cancel { keep }, _) => self.stop(keep),
-            (NewsKind::Retried { path }, _) => {
+            (ExternalInputKind::Given(answer), _) => steps.people.take_answer(ctx, &answer),
+            (ExternalInputKind::Cancel { keep }, _) => self.stop(keep),
+            (ExternalInputKind::Retried { path }, _) => {
                 ctx.outbox.recording.replay_retry();
                 let is_verification = self.compensation.verified_again_before(ctx, &path);
                 if !is_verification {
@@ -53,7 +53,7 @@ impl Run {
                         .retried_before(ctx, tasks, compensation, &path);
                 }
             }
-            (NewsKind::Answer { .. }, None) => {}
+            (ExternalInputKind::Answer { .. }, None) => {}
         }
         self.perform();
         true
@@ -89,20 +89,20 @@ impl Run {
         let at = at.map_or(now, |at| at.min(now));
         self.end_waits_before(at);
         let (ctx, steps) = (&mut self.ctx, &mut self.steps);
-        match Said::read(&text) {
-            Ok(Said::Signal(signal)) => {
+        match InboxCommand::read(&text) {
+            Ok(InboxCommand::Signal(signal)) => {
                 let (name, payload) = (&signal.name, &signal.payload);
                 steps.waits.receive_signal(ctx, name, payload, Some(id));
             }
-            Ok(Said::Move(moved)) => {
+            Ok(InboxCommand::Move(moved)) => {
                 let to = (&*moved.status, &moved.context);
                 self.tasks.receive_move(ctx, &moved.task, to, Some(id));
             }
-            Ok(Said::Answer(given)) => {
+            Ok(InboxCommand::Answer(given)) => {
                 steps.people.receive_answer(ctx, &steps.peers, &given, at);
                 ctx.then(Inquiry::MessageTaken(id));
             }
-            Ok(Said::Cancel(cancel)) => {
+            Ok(InboxCommand::Cancel(cancel)) => {
                 self.stop(cancel.keep);
                 if cancel.force {
                     self.ctx.then(Inquiry::AbandonUndo);

@@ -14,7 +14,7 @@ use super::order::{Draw, Order};
 /// How many ready nodes are taken before inputs are looked at.
 const BATCH: usize = 256;
 
-/// Beyond so many ready nodes in a row a run whose order is drawn looks for news.
+/// Beyond so many ready nodes in a row a run whose order is drawn looks for external input.
 const MAX_IN_A_ROW: usize = 8;
 
 /// A step whose time is bounded, while it goes on.
@@ -137,7 +137,7 @@ impl Schedule {
         self.waited
     }
 
-    /// How many ready nodes are taken before the run looks for news.
+    /// How many ready nodes are taken before the run looks for external input.
     pub(super) fn in_a_row(&mut self) -> usize {
         self.draw
             .one_of(MAX_IN_A_ROW)

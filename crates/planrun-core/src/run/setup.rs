@@ -13,7 +13,7 @@ use super::order::Order;
 use super::policy::Defaults;
 use super::program::Program;
 use super::until::Until;
-use crate::journal::{Given, Grant, Past};
+use crate::journal::{Given, Grant, ReplayState};
 
 /// What verifies effects.
 pub enum Verifying {
@@ -37,7 +37,7 @@ pub struct Setup {
     /// text of the whole plan.
     pub definitions: BTreeMap<String, String>,
     /// The journal of the run so far, where earlier processes have driven it.
-    pub past: Option<Past>,
+    pub past: Option<ReplayState>,
     /// Results of an earlier run to take over.
     pub copies: Option<Copies>,
     /// What somebody has to agree to, or has agreed to, before the run does anything.

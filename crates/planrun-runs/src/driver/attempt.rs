@@ -20,7 +20,7 @@ use super::spans::ended;
 pub(super) const CLEAN_UP: Duration = Duration::from_secs(2);
 
 /// What arrives from what was begun beside the run.
-pub(super) enum News {
+pub(super) enum DriverMessage {
     Input(Input),
     /// The call of the step at this path goes on.
     Progress(Arc<str>, Progress),
@@ -36,7 +36,7 @@ pub(super) struct Attempt {
     pub cancel: CancellationToken,
     /// How long it may take.
     pub timeout: Duration,
-    pub sender: mpsc::UnboundedSender<News>,
+    pub sender: mpsc::UnboundedSender<DriverMessage>,
 }
 
 impl Attempt {
@@ -83,13 +83,13 @@ impl Attempt {
         };
         ended(&outcome);
         let call = self.call;
-        self.send(News::Input(Input::CallEnded { call, outcome }));
+        self.send(DriverMessage::Input(Input::CallEnded { call, outcome }));
     }
 
     /// Puts a question to whoever drives the run.
     fn pass_on(&self, ask: Ask) -> Asked {
         let (passed, arrives) = Ask::new(ask.question().clone());
-        self.send(News::Asked(self.call, passed));
+        self.send(DriverMessage::Asked(self.call, passed));
         let since = runtime_now();
         Asked {
             ask,
@@ -114,24 +114,24 @@ impl Attempt {
         let call = self.call;
         match event {
             CallEvent::Progress(progress) => {
-                self.send(News::Progress(self.path.clone(), progress));
+                self.send(DriverMessage::Progress(self.path.clone(), progress));
             }
             CallEvent::Usage(usage) => {
                 let used = Used {
                     tokens: usage.tokens(),
                     cost: usage.cost(),
                 };
-                self.send(News::Input(Input::CallUsed { call, used }));
+                self.send(DriverMessage::Input(Input::CallUsed { call, used }));
             }
             CallEvent::Handle(handle) => {
                 let handle = handle.content().clone();
-                self.send(News::Input(Input::CallHandle { call, handle }));
+                self.send(DriverMessage::Input(Input::CallHandle { call, handle }));
             }
             CallEvent::Ask(_) | CallEvent::Done(_) => {}
         }
     }
 
-    fn send(&self, news: News) {
+    fn send(&self, news: DriverMessage) {
         // The other end is gone only when the run is over.
         let _ = self.sender.send(news);
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use planrun_core::journal::{Given, Past};
+use planrun_core::journal::{Given, ReplayState};
 use planrun_core::run::{Approval, Asking, Copies, Defaults, Order, Setup, Until, Verifying};
 use planrun_lang::permission::Permissions;
 use planrun_tools::host::Host;
@@ -42,7 +42,7 @@ pub struct Context<'a> {
     /// What somebody has to agree to before the run does anything.
     pub approval: Option<Approval>,
     /// What earlier processes of the run have written there.
-    pub past: Option<Past>,
+    pub past: Option<ReplayState>,
     /// What another run has to give, so that it need not be done again.
     pub copies: Option<Copies>,
     /// Somebody wants the run to go on, so what has failed is done again where the plan pauses for that.

@@ -8,7 +8,7 @@ use planrun_tools::tools::{Identity, Transport};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::attempt::News;
+use super::attempt::DriverMessage;
 use crate::journal::store::{Digest, JournalError};
 use crate::journal::{CachedResult, ResultCache};
 
@@ -48,12 +48,12 @@ impl RunCache {
         call: CallId,
         cacheable: Option<Cacheable>,
         not_before: i128,
-        sender: &mpsc::UnboundedSender<News>,
+        sender: &mpsc::UnboundedSender<DriverMessage>,
     ) {
         let (cache, sender) = (self.cache.clone(), sender.clone());
         let answer = move |found| {
             // The other end is gone only when the run is over.
-            let _ = sender.send(News::Input(Input::Recalled { call, found }));
+            let _ = sender.send(DriverMessage::Input(Input::Recalled { call, found }));
         };
         let (Some(cache), Some(cacheable)) = (cache, cacheable) else {
             return answer(None);

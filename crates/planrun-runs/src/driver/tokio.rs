@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
-use super::attempt::{Attempt, News, unknown_place};
+use super::attempt::{Attempt, DriverMessage, unknown_place};
 use super::context::{Asker, Context};
 use super::observer::Observer;
 use super::peer_question::OpenAsk;
@@ -67,8 +67,8 @@ struct Driver<'a> {
     cache: RunCache,
     /// The token of an attempt that answered at once: nobody has kept it, so it serves the next one.
     spare_token: Option<CancellationToken>,
-    sender: mpsc::UnboundedSender<News>,
-    receiver: mpsc::UnboundedReceiver<News>,
+    sender: mpsc::UnboundedSender<DriverMessage>,
+    receiver: mpsc::UnboundedReceiver<DriverMessage>,
     /// The run has nothing to do before something happens, or before a moment.
     waits: bool,
     wake: Option<Duration>,
@@ -316,7 +316,7 @@ impl<'a> Driver<'a> {
                 tokio::spawn(async move {
                     let given = answer.await;
                     // The other end is gone only when the run is over.
-                    let _ = sender.send(News::Input(Input::Asked { asking, given }));
+                    let _ = sender.send(DriverMessage::Input(Input::Asked { asking, given }));
                 });
             }
             None => self.inputs.push_back(Input::Asked {
@@ -345,10 +345,10 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn arrived(&mut self, news: News) {
+    fn arrived(&mut self, news: DriverMessage) {
         match news {
-            News::Progress(path, progress) => self.observer.progressed(&path, &progress),
-            News::Asked(call, ask) => {
+            DriverMessage::Progress(path, progress) => self.observer.progressed(&path, &progress),
+            DriverMessage::Asked(call, ask) => {
                 let asked = OpenAsk::new(ask);
                 self.inputs.push_back(Input::CallAsks {
                     call,
@@ -358,7 +358,7 @@ impl<'a> Driver<'a> {
                 });
                 self.asks.insert(call, asked);
             }
-            News::Input(input) => {
+            DriverMessage::Input(input) => {
                 if let Input::CallEnded { call, .. } = &input {
                     self.attempts.remove(call);
                     self.asks.remove(call);

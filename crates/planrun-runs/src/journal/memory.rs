@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use super::log::Log;
-use planrun_core::journal::{Event, EventError, Message, Past, Summary};
+use planrun_core::journal::{Event, EventError, Message, ReplayState, Summary};
 
 /// A log in memory; its clones share what was written.
 #[derive(Clone, Default)]
@@ -138,8 +138,8 @@ impl MemoryLog {
     ///
     /// # Errors
     /// When an event cannot be read.
-    pub fn past(&self) -> Result<Past, EventError> {
-        let mut past = Past::default();
+    pub fn past(&self) -> Result<ReplayState, EventError> {
+        let mut past = ReplayState::default();
         let content = self.content();
         for line in &content.lines {
             let event = Event::read(line, &mut |digest| {

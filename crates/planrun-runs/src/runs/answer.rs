@@ -7,7 +7,7 @@ use super::inbox::OpenRun;
 use super::list::open;
 use super::{Error, Journal, Planrun};
 use crate::journal::store::Seen;
-use planrun_core::journal::{Accepted, Given, Said};
+use planrun_core::journal::{Accepted, Given, InboxCommand};
 
 /// Whose questions are answered.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +92,7 @@ impl Planrun {
     fn messages(&self, run: &mut OpenRun, given: &[Given]) -> Result<Messages, Error> {
         let now = self.host().now();
         let one = |given: &Given| match run.accept(given, now) {
-            Ok(Accepted::Now(_)) => Ok(Some(Said::Answer(given.clone()).to_text())),
+            Ok(Accepted::Now(_)) => Ok(Some(InboxCommand::Answer(given.clone()).to_text())),
             Ok(Accepted::Before) => Ok(None),
             Err(error) => Err(Error::Answer {
                 run: run.row.run.clone(),

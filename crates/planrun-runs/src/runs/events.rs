@@ -11,7 +11,7 @@ use tokio::time::{Sleep, sleep};
 use super::redaction::{learn, redaction};
 use super::{Error, Journal, Planrun};
 use crate::journal::store::RecordedEvents;
-use planrun_core::journal::Shown;
+use planrun_core::journal::EventRedactor;
 
 /// How often the journal is read again while a run goes on, in whichever process.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -37,7 +37,7 @@ pub struct RunEvents {
     journal: Journal,
     run: String,
     next: u64,
-    redaction: Shown,
+    redaction: EventRedactor,
     /// Those that were there when the journal was last read.
     there: Option<RecordedEvents>,
     /// Whether the run had ended before that.
@@ -130,7 +130,7 @@ impl RunEvents {
         };
         self.there = Some(there);
         self.next = event.number + 1;
-        if Shown::labels(&event.line) {
+        if EventRedactor::labels(&event.line) {
             learn(
                 &self.journal,
                 &event.line,

@@ -6,7 +6,7 @@ use super::pinned::Pinned;
 use super::redaction::redaction;
 use super::{Error, Planrun};
 use crate::journal::store;
-use planrun_core::journal::Shown;
+use planrun_core::journal::EventRedactor;
 
 pub use crate::journal::store::{ExportFault, Exported, verify_export};
 
@@ -25,7 +25,7 @@ impl Planrun {
         let journal = self.shared.journal()?;
         let run = journal.run(run)?.info.run;
         let redaction = if with_secrets {
-            Shown::default()
+            EventRedactor::default()
         } else {
             redaction(&journal, &run)?
         };

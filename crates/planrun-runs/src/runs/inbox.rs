@@ -8,13 +8,15 @@ use super::redaction::redaction;
 use super::replay::replay;
 use super::{Error, Journal, Planrun};
 use crate::journal::store::{Filter, RunRow, Seen};
-use planrun_core::journal::{Accepted, AnswerError, Given, Past, Question, Said, Shown};
+use planrun_core::journal::{
+    Accepted, AnswerError, EventRedactor, Given, InboxCommand, Question, ReplayState,
+};
 
 /// What a run asks, with what has been said to it and is not journaled yet.
 pub struct OpenRun {
     pub(super) row: RunRow,
-    past: Past,
-    redaction: Shown,
+    past: ReplayState,
+    redaction: EventRedactor,
     /// How much of the run had been written when it was read.
     pub(super) seen: Seen,
 }
@@ -66,7 +68,7 @@ impl OpenRun {
             seen,
         };
         for message in said {
-            if let Ok(Said::Answer(given)) = Said::read(&message.text) {
+            if let Ok(InboxCommand::Answer(given)) = InboxCommand::read(&message.text) {
                 // One that does not fit is refused again by whoever takes it.
                 let _ = open.accept(&given, message.at);
             }

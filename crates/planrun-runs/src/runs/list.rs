@@ -8,7 +8,7 @@ use super::replay::replay;
 use super::{Error, Journal, Planrun};
 pub use crate::journal::store::RunInfo;
 use crate::journal::store::{Filter, RunRow};
-use planrun_core::journal::Past;
+use planrun_core::journal::ReplayState;
 
 /// What is known of a run without reading its events, and whether it is driven. The fields of [`RunInfo`] are its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,7 +155,7 @@ impl Planrun {
             .shared
             .journal()
             .and_then(|journal| replay(&journal, &run.run));
-        let expires = |past: &Past| {
+        let expires = |past: &ReplayState| {
             let mut asked = past
                 .steps
                 .values()

@@ -15,7 +15,7 @@ use super::pinned::Pinned;
 use super::recorded::RecordedRun;
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun, above};
 use crate::journal::store::Digest;
-use planrun_core::journal::{Event, EventKind, Past, PastStep, StepError};
+use planrun_core::journal::{Event, EventKind, RecordedStep, ReplayState, StepError};
 use planrun_core::run::Program;
 
 /// What a patch has changed: the names of statements.
@@ -111,7 +111,7 @@ impl Patched {
 
 /// The names of what has started. A call that has failed, and for which the run has paused,
 /// may become another call, unless an attempt of it may have happened: then it goes on with the same execution.
-fn started(program: &Program, now: &Program, past: &Past) -> BTreeSet<String> {
+fn started(program: &Program, now: &Program, past: &ReplayState) -> BTreeSet<String> {
     let called = |program: &Program, name: &str| {
         let nodes = &program.plan.body().nodes;
         let step = nodes
@@ -127,7 +127,7 @@ fn started(program: &Program, now: &Program, past: &Past) -> BTreeSet<String> {
         )
         .then_some(step.effect)
     };
-    let stands = |(path, step): &(&Arc<str>, &PastStep)| {
+    let stands = |(path, step): &(&Arc<str>, &RecordedStep)| {
         let unseen = step
             .call
             .as_ref()
@@ -143,7 +143,7 @@ fn started(program: &Program, now: &Program, past: &Past) -> BTreeSet<String> {
 }
 
 /// The names of what cannot change any more: what has started, what tasks hold, and all that this has read.
-fn frozen(program: &Program, started: &BTreeSet<String>, past: &Past) -> BTreeSet<String> {
+fn frozen(program: &Program, started: &BTreeSet<String>, past: &ReplayState) -> BTreeSet<String> {
     let mut names = above::names(past.tasks.keys());
     names.extend(started.iter().cloned());
     let (nodes, graph) = (&program.plan.body().nodes, &program.graph.blocks[0]);
@@ -203,9 +203,9 @@ fn refuse_above(
     }
 }
 
-fn refuse_contracts(old: &Plan, new: &Plan, past: &Past) -> Result<(), Error> {
+fn refuse_contracts(old: &Plan, new: &Plan, past: &ReplayState) -> Result<(), Error> {
     let (old, new) = (contracts(old), contracts(new));
-    let refused = |step: &PastStep| {
+    let refused = |step: &RecordedStep| {
         let error = step.error.as_deref();
         error.is_some_and(|error| error.class == ErrorClass::Denied(Denied::Contract))
     };

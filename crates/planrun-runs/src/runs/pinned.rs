@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 
 use super::{Error, Inputs, Journal};
 use crate::journal::store::{Digest, RunRow};
-use planrun_core::journal::{Past, Shown, labelled};
+use planrun_core::journal::{EventRedactor, ReplayState, labelled};
 use planrun_core::run::Approval;
 
 /// The document that a journal keeps of a run. Paths are relative to the folder of the project.
@@ -126,7 +126,7 @@ impl Pinned {
     ///
     /// # Errors
     /// When that cannot be read.
-    pub(super) fn of(journal: &Journal, row: &RunRow, past: &Past) -> Result<Self, Error> {
+    pub(super) fn of(journal: &Journal, row: &RunRow, past: &ReplayState) -> Result<Self, Error> {
         match &past.patched {
             Some(digest) => {
                 let digest: Digest = digest
@@ -197,7 +197,7 @@ impl Pinned {
     ///
     /// # Errors
     /// When one of them is no typed value.
-    pub(super) fn hide(&self, shown: &mut Shown) -> Result<(), Error> {
+    pub(super) fn hide(&self, shown: &mut EventRedactor) -> Result<(), Error> {
         let inputs = self.inputs()?;
         let inputs = Value::object(inputs.0);
         for path in &self.sensitive {

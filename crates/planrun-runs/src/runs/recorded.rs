@@ -9,7 +9,7 @@ use super::replay::{read_events, replay};
 use super::run::Job;
 use super::{Error, Inputs, Journal, Planrun, RunSummary};
 use crate::journal::store::RunRow;
-use planrun_core::journal::{Event, EventError, Past};
+use planrun_core::journal::{Event, EventError, ReplayState};
 use planrun_core::run::{Outcome, Program};
 
 /// A run as the journal has it.
@@ -17,7 +17,7 @@ pub struct RecordedRun {
     pub(super) planrun: Planrun,
     pub(super) journal: Journal,
     pub(super) row: RunRow,
-    pub(super) past: Past,
+    pub(super) past: ReplayState,
     pub(super) pinned: Pinned,
 }
 
@@ -46,7 +46,7 @@ impl Planrun {
         &self,
         journal: Journal,
         row: RunRow,
-        past: Past,
+        past: ReplayState,
     ) -> Result<RecordedRun, Error> {
         let pinned = Pinned::of(&journal, &row, &past)?;
         Ok(RecordedRun {

@@ -2,11 +2,11 @@
 
 use super::{Error, Journal};
 use crate::journal::store::{Digest, ahead};
-use planrun_core::journal::{Event, EventError, Past};
+use planrun_core::journal::{Event, EventError, ReplayState};
 
 /// The state of a run after all that was written of it.
-pub(super) fn replay(journal: &Journal, run: &str) -> Result<Past, Error> {
-    let mut past = Past::default();
+pub(super) fn replay(journal: &Journal, run: &str) -> Result<ReplayState, Error> {
+    let mut past = ReplayState::default();
     read_events(journal, run, |event| past.take(event))?;
     Ok(past)
 }

@@ -23,7 +23,7 @@ use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
 use crate::driver::{self, Answering, Context, Early, Observer, Silence};
 use crate::journal::store::{Created, Lease, NewRun, RunRow};
 use crate::journal::{Log, MemoryCache, ResultCache};
-use planrun_core::journal::{MAX_CRASHES, Past, Summary};
+use planrun_core::journal::{MAX_CRASHES, ReplayState, Summary};
 use planrun_core::run::{Approval, Copies, Defaults, Outcome, Program, Until};
 
 /// How a new run is begun.
@@ -217,7 +217,7 @@ impl Planrun {
 }
 
 /// Pauses a run whose processes keep dying. Its events record each death already, so only its row in lists changes.
-fn pause(mut lease: Box<dyn Lease>, row: RunRow, past: &Past) -> Result<Error, Error> {
+fn pause(mut lease: Box<dyn Lease>, row: RunRow, past: &ReplayState) -> Result<Error, Error> {
     let (deaths, event) = (past.crashes(), past.last);
     let note = Some(format!("died {deaths} times at event {event}"));
     let (steps_done, steps_all) = (row.steps_done, row.steps_all.unwrap_or(0));
@@ -394,7 +394,7 @@ pub(super) struct Job {
     pub(super) inputs: Inputs,
     run: String,
     log: Option<Box<dyn Log>>,
-    past: Option<Past>,
+    past: Option<ReplayState>,
     mock: bool,
     pub(super) max_steps: Option<u64>,
     pub(super) strict: bool,
@@ -558,7 +558,7 @@ impl Job {
     }
 
     /// The outcome of the run so far, from a replay of its recorded events that calls nothing.
-    pub(super) async fn replay(mut self, past: Past) -> Outcome {
+    pub(super) async fn replay(mut self, past: ReplayState) -> Outcome {
         self.past = Some(past);
         let (tools, mut nobody) = (self.workspace.catalog(None), Silence);
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::list::open;
 use super::recorded::RecordedRun;
 use super::{Error, Planrun, ResumeOptions, Run};
-use planrun_core::journal::{Cancel, Move, Said, Signal};
+use planrun_core::journal::{Cancel, InboxCommand, Move, Signal};
 use planrun_core::run::{Program, accepts_move, accepts_signal};
 
 /// A run that takes signals and moves of tasks.
@@ -64,7 +64,7 @@ impl Planrun {
             keep: options.keep,
             force: options.force,
         };
-        journal.post(&row.run, &Said::Cancel(said).to_text())?;
+        journal.post(&row.run, &InboxCommand::Cancel(said).to_text())?;
         if journal.is_driven(&row) {
             return Ok(None);
         }
@@ -101,7 +101,7 @@ impl Receiver {
     /// [`Error::Invalid`] where the run waits for no such signal.
     pub fn signal(&self, name: &str, payload: Json) -> Result<bool, Error> {
         accepts_signal(&self.program, name, &payload).map_err(Error::Invalid)?;
-        self.post(&Said::Signal(Signal {
+        self.post(&InboxCommand::Signal(Signal {
             name: name.into(),
             payload,
         }))
@@ -120,14 +120,14 @@ impl Receiver {
             .find(|task| *task.name == *name);
         let task = task.ok_or_else(|| Error::Invalid(format!("the plan has no task `{name}`")))?;
         accepts_move(task, status, &context).map_err(Error::Invalid)?;
-        self.post(&Said::Move(Move {
+        self.post(&InboxCommand::Move(Move {
             task: name.into(),
             status: status.into(),
             context,
         }))
     }
 
-    fn post(&self, said: &Said) -> Result<bool, Error> {
+    fn post(&self, said: &InboxCommand) -> Result<bool, Error> {
         let RecordedRun { journal, row, .. } = &self.recorded;
         journal.post(&row.run, &said.to_text())?;
         Ok(journal.is_driven(row))

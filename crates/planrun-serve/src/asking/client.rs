@@ -23,7 +23,7 @@ pub trait Client: Send + Sync {
     fn opens_pages(&self) -> bool;
 
     /// Puts a question to whoever sits there. Called only where it asks [`Asks::Now`].
-    async fn ask(&self, question: &PutQuestion, way: &Way) -> Said;
+    async fn ask(&self, question: &PutQuestion, way: &Way) -> AskOutcome;
 
     /// Tells that the page has served on which a question was to be answered.
     async fn page_is_done(&self, question: &PutQuestion);
@@ -57,7 +57,7 @@ pub enum Way {
 
 /// What came of a question.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said {
+pub enum AskOutcome {
     /// The value of an answer.
     Answer(Json),
     /// The page is open on which it is answered.
@@ -71,7 +71,7 @@ pub enum Said {
 /// A no that comes sooner than anybody can read is of no person: some clients decline by themselves.
 const SOONEST_ANSWER: Duration = Duration::from_secs(1);
 
-impl Said {
+impl AskOutcome {
     /// Whether somebody has said it, so that nobody else is asked.
     #[must_use]
     pub fn is_of_a_person(&self) -> bool {

@@ -3,5 +3,5 @@
 mod client;
 mod question;
 
-pub use client::{Asks, Client, Said, Way};
+pub use client::{AskOutcome, Asks, Client, Way};
 pub use question::PutQuestion;

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::elicitation::{can_be_elicited, elicitation_id, request, said};
-use crate::asking::{Asks, Client, PutQuestion, Said, Way};
+use crate::asking::{AskOutcome, Asks, Client, PutQuestion, Way};
 
 /// What the protocol calls the notification, for which rmcp has no type.
 const PAGE_IS_DONE: &str = "notifications/elicitation/complete";
@@ -75,14 +75,14 @@ impl Client for McpClient {
         declared.is_some_and(|declared| declared.url.is_some())
     }
 
-    async fn ask(&self, question: &PutQuestion, way: &Way) -> Said {
+    async fn ask(&self, question: &PutQuestion, way: &Way) -> AskOutcome {
         let Some(request) = request(question, way) else {
-            return Said::Nothing;
+            return AskOutcome::Nothing;
         };
         let (by_page, asked_at) = (matches!(way, Way::Page(_)), runtime_now());
         match self.context.peer.create_elicitation(request).await {
             Ok(answer) => said(question, by_page, answer, asked_at.elapsed()),
-            Err(_) => Said::Nothing,
+            Err(_) => AskOutcome::Nothing,
         }
     }
 

@@ -10,7 +10,7 @@ use rmcp::model::{
 use serde::Deserialize as _;
 use serde_json::{Map, Value as Json, json};
 
-use crate::asking::{PutQuestion, Said, Way};
+use crate::asking::{AskOutcome, PutQuestion, Way};
 
 /// What a person reads in place of the names of scopes.
 const ONCE: &str = "once";
@@ -127,18 +127,18 @@ pub(super) fn said(
     by_page: bool,
     answer: ElicitResult,
     after: Duration,
-) -> Said {
+) -> AskOutcome {
     match answer.action {
         // Somebody agrees to open the page; the answer is given there.
-        ElicitationAction::Accept if by_page => Said::Opened,
+        ElicitationAction::Accept if by_page => AskOutcome::Opened,
         ElicitationAction::Accept => {
             let Json::Object(mut content) = answer.content.unwrap_or_default() else {
-                return Said::Nothing;
+                return AskOutcome::Nothing;
             };
             match question.question.kind {
                 // A form that nobody has ticked is a no.
                 Waiting::Confirm => {
-                    Said::Answer(content.remove(APPROVE).unwrap_or(Json::Bool(false)))
+                    AskOutcome::Answer(content.remove(APPROVE).unwrap_or(Json::Bool(false)))
                 }
                 Waiting::Approval => {
                     let agrees = content.remove(APPROVE) == Some(Json::Bool(true));
@@ -147,13 +147,13 @@ pub(super) fn said(
                     } else {
                         GrantScope::Once
                     };
-                    Said::Answer(json!({ APPROVE: agrees, SCOPE: scope.name() }))
+                    AskOutcome::Answer(json!({ APPROVE: agrees, SCOPE: scope.name() }))
                 }
-                _ => Said::Answer(Json::Object(content)),
+                _ => AskOutcome::Answer(Json::Object(content)),
             }
         }
-        ElicitationAction::Decline => Said::Declined(after),
-        _ => Said::Nothing,
+        ElicitationAction::Decline => AskOutcome::Declined(after),
+        _ => AskOutcome::Nothing,
     }
 }
 

@@ -10,7 +10,7 @@ use rmcp::model::{ElicitResult, InputResponses, RequestStateCodec, SealOptions};
 use serde::{Deserialize, Serialize};
 
 use super::elicitation::said;
-use crate::asking::{PutQuestion, Said, Way};
+use crate::asking::{AskOutcome, PutQuestion, Way};
 
 /// The file of the key, beside the journal, readable by its user only.
 const KEY_FILE: &str = "serve.key";
@@ -84,7 +84,7 @@ impl Carried {
         question: &PutQuestion,
         answers: Option<&InputResponses>,
         now: i128,
-    ) -> Option<Said> {
+    ) -> Option<AskOutcome> {
         let answer = answers?.get(&*question.path)?;
         let answer = ElicitResult::deserialize(answer).ok()?;
         let after = milliseconds(now).saturating_sub(self.asked_at);

@@ -35,7 +35,7 @@ pub use self::reply::Reply;
 pub use self::save::NotKept;
 use self::saved::is_tool_name;
 use self::snapshot::Snapshot;
-use crate::asking::{Client, PutQuestion, Said};
+use crate::asking::{AskOutcome, Client, PutQuestion};
 use crate::page::{Answers, Pages};
 use crate::tokens::cut;
 
@@ -223,7 +223,7 @@ impl PlanMode {
 }
 
 impl Answers for PlanMode {
-    fn take(&self, question: &PutQuestion, said: Said, channel: &str) -> Result<(), String> {
+    fn take(&self, question: &PutQuestion, said: AskOutcome, channel: &str) -> Result<(), String> {
         let taken = PlanMode::take(self, question, said, channel);
         taken.map_err(|error| error.to_string())
     }

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::run::{Attendance, POLL_INTERVAL, Told};
 use super::{Call, PlanMode, Reply, definitions};
-use crate::asking::{Asks, Client, PutQuestion, Said, Way};
+use crate::asking::{AskOutcome, Asks, Client, PutQuestion, Way};
 use crate::tokens::cut;
 
 /// Bytes of the name of a client.
@@ -110,7 +110,7 @@ impl PlanMode {
         let mut way = self.first_way(question, client).await;
         while let Some(by) = way {
             let said = client.ask(question, &by).await;
-            if said == Said::Opened {
+            if said == AskOutcome::Opened {
                 self.pages.opened(&question.run, &question.path);
                 return true;
             }
@@ -131,17 +131,17 @@ impl PlanMode {
     pub(super) fn take(
         &self,
         question: &PutQuestion,
-        said: Said,
+        said: AskOutcome,
         channel: &str,
     ) -> Result<(), Error> {
         let value = match said {
-            Said::Answer(value) => value,
-            Said::Declined(_) => match question.refusal() {
+            AskOutcome::Answer(value) => value,
+            AskOutcome::Declined(_) => match question.refusal() {
                 Some(refusal) => refusal,
                 // A form that nobody wants to fill in stays open.
                 None => return Ok(()),
             },
-            Said::Opened | Said::Nothing => return Ok(()),
+            AskOutcome::Opened | AskOutcome::Nothing => return Ok(()),
         };
         let by = match &question.question.by {
             Some(role) => format!("{role}:{channel}"),
@@ -166,7 +166,7 @@ impl PlanMode {
         self: &Arc<Self>,
         call: Call<'_>,
         asked: Asked<'_>,
-        said: &(dyn Fn(&PutQuestion) -> Option<Said> + Sync),
+        said: &(dyn Fn(&PutQuestion) -> Option<AskOutcome> + Sync),
     ) -> Reply {
         let Asked { run, path, by_page } = asked;
         let client = call.client;
@@ -193,7 +193,7 @@ impl PlanMode {
                     return self.asked(question, way).await;
                 }
                 // What comes of it is waited for with the run.
-                Some(Said::Opened) => self.pages.opened(run, &path),
+                Some(AskOutcome::Opened) => self.pages.opened(run, &path),
                 Some(said) if said.is_of_a_person() => {
                     if let Err(error) = self.take(&question, said, &channel(&*client)) {
                         return Reply::Failed(format!(

@@ -23,7 +23,7 @@ use planrun_tools::host::{Host, random_hex};
 use tokio::net::TcpListener;
 use tokio::sync::{OnceCell, watch};
 
-use crate::asking::{PutQuestion, Said};
+use crate::asking::{AskOutcome, PutQuestion};
 
 /// Questions that have an address at most; the oldest loses its own.
 const MAX_QUESTIONS: usize = 200;
@@ -38,7 +38,7 @@ pub trait Answers: Send + Sync {
     ///
     /// # Errors
     /// Why it is not taken.
-    fn take(&self, question: &PutQuestion, said: Said, channel: &str) -> Result<(), String>;
+    fn take(&self, question: &PutQuestion, said: AskOutcome, channel: &str) -> Result<(), String>;
 
     /// The text of a run's plan.
     fn plan(&self, run: &str) -> Option<String>;
@@ -235,7 +235,7 @@ async fn answer(
         return page(StatusCode::NOT_FOUND, &html::notice(html::GONE));
     };
     let answered = form::read(&question, &body)
-        .and_then(|value| answers.take(&question, Said::Answer(value), "page"));
+        .and_then(|value| answers.take(&question, AskOutcome::Answer(value), "page"));
     match answered {
         Ok(()) => {
             pages.keep(&question.run, |path| *path != *question.path);

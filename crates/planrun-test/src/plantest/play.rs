@@ -18,7 +18,7 @@ use super::replay::Crashes;
 use super::responder::ScriptedResponder;
 use super::slots::Slots;
 use super::world::{Called, Source, Unanswered, World};
-use planrun_core::journal::{MAX_CRASHES, Move, Past, Said, Signal};
+use planrun_core::journal::{InboxCommand, MAX_CRASHES, Move, ReplayState, Signal};
 use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program};
 use planrun_runs::driver::{self, Answering, Asker, Context, Observer};
 use planrun_runs::journal::{Log, MemoryCache, MemoryLog};
@@ -72,7 +72,7 @@ pub struct RecordedInputs {
     /// When it began, in nanoseconds since 1970.
     pub begun_at: i128,
     /// What was said to it from outside, each at its time since then.
-    pub said: Vec<(Duration, Said)>,
+    pub said: Vec<(Duration, InboxCommand)>,
     /// Answers what people are asked.
     pub people: Arc<dyn Asker>,
     /// Where its processes died.
@@ -303,7 +303,7 @@ impl TestRun<'_> {
         Some(outcome)
     }
 
-    fn past(&self) -> Option<Past> {
+    fn past(&self) -> Option<ReplayState> {
         self.log.past().ok()
     }
 
@@ -370,19 +370,19 @@ async fn sleep(host: &dyn Host, wake: Option<i128>, signals: &mut JoinSet<()>) -
 }
 
 /// A signal of a test, as it is said to a run.
-fn said(signal: &TestSignal) -> Said {
+fn said(signal: &TestSignal) -> InboxCommand {
     let payload = signal
         .payload
         .as_ref()
         .and_then(|payload| Slots::none().evaluate(payload).ok());
     let payload = payload.map_or(serde_json::Value::Null, |payload| payload.to_json());
     match signal.name.split_once('=') {
-        Some((task, status)) => Said::Move(Move {
+        Some((task, status)) => InboxCommand::Move(Move {
             task: task.into(),
             status: status.into(),
             context: payload,
         }),
-        None => Said::Signal(Signal {
+        None => InboxCommand::Signal(Signal {
             name: signal.name.clone(),
             payload,
         }),

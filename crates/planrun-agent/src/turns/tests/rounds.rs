@@ -92,7 +92,7 @@ async fn s4_6_a_stop_is_a_normal_end_and_every_call_has_an_answer() {
         let cancel = bench.setup.cancel.clone();
         bench.setup.watch = Arc::new(move |event| match event {
             Event::Called { .. } if when_called => cancel.cancel(),
-            Event::Said(_) if !when_called => cancel.cancel(),
+            Event::Part(_) if !when_called => cancel.cancel(),
             _ => {}
         });
         let outcome = bench.run("Do it").await;

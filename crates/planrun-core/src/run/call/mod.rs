@@ -24,7 +24,7 @@ use self::budget::Budgets;
 use self::open_calls::OpenCalls;
 use self::state::CallState;
 use self::take_over::is_copied;
-use crate::journal::{EventKind, PastCall, Question, StepError};
+use crate::journal::{EventKind, Question, RecordedCall, StepError};
 use crate::run::agenda::{Inquiry, Next, Subject};
 use crate::run::context::Context;
 use crate::run::duration_text::short_duration;
@@ -197,7 +197,7 @@ impl Calls {
         ctx: &mut Context,
         at: NodeRef,
         path: Arc<str>,
-        past: PastCall,
+        past: RecordedCall,
     ) {
         let Some(state) = self.open.calls.remove(&at) else {
             return;

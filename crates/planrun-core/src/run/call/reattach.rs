@@ -11,7 +11,7 @@ use planrun_lang::value::Value;
 use super::attempt::call_failed;
 use super::state::{CallState, Phase};
 use super::{Calls, key_is_forgotten, outcome_unknown};
-use crate::journal::{PastCall, PastPhase, StepError, Waiting};
+use crate::journal::{RecordedCall, RecordedPhase, StepError, Waiting};
 use crate::run::agenda::{End, Inquiry};
 use crate::run::context::Context;
 use crate::run::copies::RepeatReason;
@@ -28,14 +28,14 @@ impl Calls {
         at: NodeRef,
         effect: Effect,
         path: Arc<str>,
-        past: PastCall,
+        past: RecordedCall,
     ) {
         self.note_past(ctx, at, effect, &past);
         let phase = match past.phase {
-            PastPhase::InFlight => Phase::Lost,
-            PastPhase::Ended => Phase::CutOff,
-            PastPhase::Waiting { .. } => Phase::Waiting,
-            PastPhase::Answered => Phase::Answered,
+            RecordedPhase::InFlight => Phase::Lost,
+            RecordedPhase::Ended => Phase::CutOff,
+            RecordedPhase::Waiting { .. } => Phase::Waiting,
+            RecordedPhase::Answered => Phase::Answered,
         };
         let labels = ctx
             .tree
@@ -67,12 +67,12 @@ impl Calls {
             ctx.then(Inquiry::PeerAskedBefore(at, past.asked));
         }
         match past.phase {
-            PastPhase::Answered => match ctx.outbox.recording.late_answer(&path) {
+            RecordedPhase::Answered => match ctx.outbox.recording.late_answer(&path) {
                 Some(outcome) => self.answered_before(ctx, at, outcome),
                 None => ctx.outbox.recording.expect(path, at),
             },
-            PastPhase::InFlight | PastPhase::Ended => {}
-            PastPhase::Waiting { since, wait } => {
+            RecordedPhase::InFlight | RecordedPhase::Ended => {}
+            RecordedPhase::Waiting { since, wait } => {
                 let has_asked =
                     ctx.outbox
                         .recording
@@ -105,7 +105,7 @@ impl Calls {
     }
 
     /// What is known of the attempts that an earlier process made at a call.
-    fn note_past(&mut self, ctx: &mut Context, at: NodeRef, effect: Effect, past: &PastCall) {
+    fn note_past(&mut self, ctx: &mut Context, at: NodeRef, effect: Effect, past: &RecordedCall) {
         let record = ctx.tree.record_mut(at);
         let made = past.attempts.saturating_sub(record.attempts);
         record.attempts = past.attempts;

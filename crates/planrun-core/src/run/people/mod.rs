@@ -14,8 +14,8 @@ use planrun_lang::value::Value;
 
 use self::asked::{Asked, QuestionStatus};
 use crate::journal::{
-    ARGUMENTS, Accepted, Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question,
-    Questions, StepError, VALUE, Waiting,
+    ARGUMENTS, Accepted, Answer, AnswerError, Bound, EventKind, Given, Question, Questions,
+    RecordedQuestion, StepError, VALUE, Waiting,
 };
 use crate::run::agenda::Inquiry;
 use crate::run::command::{Asking, Command};
@@ -157,7 +157,7 @@ impl People {
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
-        past: PastQuestion,
+        past: RecordedQuestion,
     ) {
         self.ask(ctx, at, past.question);
         let Some(answer) = past.answer.filter(|_| !ctx.outbox.recording.is_replaying()) else {

@@ -21,7 +21,7 @@ enum Question<'p> {
     Gate(&'p Step),
     Form(&'p Step, &'p Input),
     /// A call of which nobody knows whether it happened.
-    Doubt(&'p Step),
+    UnknownOutcome(&'p Step),
 }
 
 impl TestChecker<'_> {
@@ -140,7 +140,7 @@ impl TestChecker<'_> {
                 let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
                 let end = match question {
                     Question::Form(..) => "`within 1d`",
-                    Question::Gate(_) | Question::Doubt(_) => "`expires 1d`",
+                    Question::Gate(_) | Question::UnknownOutcome(_) => "`expires 1d`",
                 };
                 self.diagnostics
                     .push(finding.help(format!("give it an end with {end} in the plan")));
@@ -264,7 +264,7 @@ impl Question<'_> {
                     rest: Rest::Closed,
                 }))
             }
-            Self::Doubt(step) => object([
+            Self::UnknownOutcome(step) => object([
                 ("happened", Type::Bool, true),
                 ("value", step.ty.clone(), false),
             ]),
@@ -277,7 +277,7 @@ impl Question<'_> {
             (Self::Gate(_), true) => &["denied.human", "expired"],
             (Self::Gate(_), false) => &["denied.human"],
             (Self::Form(..), true) => &["expired"],
-            (Self::Form(..) | Self::Doubt(_), _) => &[],
+            (Self::Form(..) | Self::UnknownOutcome(_), _) => &[],
         }
     }
 
@@ -291,7 +291,7 @@ impl Question<'_> {
                 confirm.is_some_and(|confirm| confirm.expires.is_some())
             }
             Self::Form(step, _) => step.within().is_some(),
-            Self::Doubt(_) => false,
+            Self::UnknownOutcome(_) => false,
         }
     }
 }
@@ -375,7 +375,7 @@ fn question<'p>(plan: &'p Plan, place: &str) -> Option<Question<'p>> {
             }
             (Some(""), StepKind::Input(input)) => Some(Question::Form(step, input)),
             (Some(""), StepKind::Call(call)) if may_be_asked_about(step, call) => {
-                Some(Question::Doubt(step))
+                Some(Question::UnknownOutcome(step))
             }
             _ => None,
         };

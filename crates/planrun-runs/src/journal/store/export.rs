@@ -10,7 +10,7 @@ use super::digest::{Digest, link};
 use super::failure::JournalError;
 use super::interface::{RecordedEvents, Store};
 use super::run_row::RunRow;
-use planrun_core::journal::Shown;
+use planrun_core::journal::EventRedactor;
 
 /// What the header says that the text is, and in which version.
 pub(super) const FORMAT: &str = "planrun journal";
@@ -128,7 +128,7 @@ pub fn export(
 pub fn export_shown(
     store: &dyn Store,
     run: &str,
-    (shown, pinned): (&Shown, Vec<u8>),
+    (shown, pinned): (&EventRedactor, Vec<u8>),
     writer: &mut impl Write,
 ) -> Result<Exported, JournalError> {
     let events = store.events(run, 1)?;

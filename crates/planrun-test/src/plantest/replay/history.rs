@@ -11,8 +11,8 @@ use serde_json::Value as Json;
 
 use super::crashes::Crash;
 use planrun_core::journal::{
-    APPROVAL, ARGUMENTS, Bound, Cancel, Event, EventKind, Given, Move, OUTPUT, Said, Signal,
-    StepError, Waiting, paths_below,
+    APPROVAL, ARGUMENTS, Bound, Cancel, Event, EventKind, Given, InboxCommand, Move, OUTPUT,
+    Signal, StepError, Waiting, paths_below,
 };
 
 /// What the events of a run have recorded.
@@ -27,7 +27,7 @@ pub struct History {
     pub steps: IndexMap<Arc<str>, StepHistory>,
     pub answers: Answers,
     /// What was said from outside, each at its time since the beginning.
-    pub said: Vec<(Duration, Said)>,
+    pub said: Vec<(Duration, InboxCommand)>,
     /// Where its processes died, in that order.
     pub crashes: Vec<Crash>,
     /// What the process has written that is at work.
@@ -169,7 +169,7 @@ impl History {
                 keep,
                 force,
             };
-            self.say(at, Said::Cancel(cancel));
+            self.say(at, InboxCommand::Cancel(cancel));
         } else if let EventKind::SignalReceived {
             signal: name,
             payload,
@@ -177,7 +177,7 @@ impl History {
         } = kind
         {
             let payload = payload.to_json();
-            self.say(at, Said::Signal(Signal { name, payload }));
+            self.say(at, InboxCommand::Signal(Signal { name, payload }));
         } else if let EventKind::TaskMoved {
             path: task,
             status,
@@ -191,7 +191,7 @@ impl History {
                 status,
                 context,
             };
-            self.say(at, Said::Move(moved));
+            self.say(at, InboxCommand::Move(moved));
         } else if let EventKind::AnswerGiven {
             path,
             value,
@@ -234,7 +234,7 @@ impl History {
         }
     }
 
-    fn say(&mut self, at: i128, said: Said) {
+    fn say(&mut self, at: i128, said: InboxCommand) {
         self.said.push((since(self.begun_at, at), said));
     }
 

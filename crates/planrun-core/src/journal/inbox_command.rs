@@ -10,7 +10,7 @@ use super::question::Given;
 /// What somebody says to a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Said {
+pub enum InboxCommand {
     Signal(Signal),
     Move(Move),
     Answer(Given),
@@ -50,7 +50,7 @@ pub struct Cancel {
     pub force: bool,
 }
 
-impl Said {
+impl InboxCommand {
     /// Reads a message.
     ///
     /// # Errors
@@ -118,23 +118,23 @@ mod tests {
             force: false,
         };
         for said in [
-            Said::Signal(signal),
-            Said::Move(moved),
-            Said::Answer(given),
-            Said::Cancel(cancel),
+            InboxCommand::Signal(signal),
+            InboxCommand::Move(moved),
+            InboxCommand::Answer(given),
+            InboxCommand::Cancel(cancel),
         ] {
-            assert_eq!(Said::read(&said.to_text()).unwrap(), said);
+            assert_eq!(InboxCommand::read(&said.to_text()).unwrap(), said);
         }
         assert!(
-            Said::read("{\"signal\": 1}")
+            InboxCommand::read("{\"signal\": 1}")
                 .unwrap_err()
                 .starts_with("a signal is")
         );
         assert!(
-            Said::read("{\"sig\": \"go\"}")
+            InboxCommand::read("{\"sig\": \"go\"}")
                 .unwrap_err()
                 .contains("one of the keys")
         );
-        assert!(Said::read("go").unwrap_err().contains("no JSON"));
+        assert!(InboxCommand::read("go").unwrap_err().contains("no JSON"));
     }
 }

@@ -15,7 +15,7 @@ use super::read::{EventError, Kept};
 
 /// What is secret in the events of one run.
 #[derive(Debug, Default)]
-pub struct Shown {
+pub struct EventRedactor {
     redactor: Redactor,
     /// The hashes of large values that have labelled places.
     hidden: BTreeSet<Arc<str>>,
@@ -33,7 +33,7 @@ pub fn labelled(field: &str, path: &str) -> Arc<str> {
     }
 }
 
-impl Shown {
+impl EventRedactor {
     /// Whether there is nothing to hide.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -10,15 +10,15 @@ use super::words::Bound;
 
 /// Something that came from outside.
 #[derive(Clone, Debug)]
-pub struct News {
+pub struct ExternalInput {
     /// The event that tells of it.
     pub number: u64,
     pub at: i128,
-    pub kind: NewsKind,
+    pub kind: ExternalInputKind,
 }
 
 #[derive(Clone, Debug)]
-pub enum NewsKind {
+pub enum ExternalInputKind {
     /// The last attempt at a call ended, and no further one was made.
     Answer {
         path: Arc<str>,

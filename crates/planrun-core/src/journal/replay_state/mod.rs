@@ -13,10 +13,10 @@ use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
-use crate::journal::call::{PastCall, PastPhase};
+use crate::journal::call::{RecordedCall, RecordedPhase};
 use crate::journal::event::{Event, EventKind, Used};
+use crate::journal::external_input::{ExternalInput, ExternalInputKind};
 use crate::journal::failure::StepError;
-use crate::journal::news::{News, NewsKind};
 use crate::journal::question::{Answer, AnswerError, Given, Question};
 use crate::journal::questions::{Accepted, Questions};
 use crate::journal::read::EventError;
@@ -27,7 +27,7 @@ pub const MAX_CRASHES: u32 = 3;
 
 /// What a journal tells of a run.
 #[derive(Debug, Default)]
-pub struct Past {
+pub struct ReplayState {
     pub run: Arc<str>,
     pub plan: Arc<str>,
     /// The number of the last event.
@@ -43,11 +43,11 @@ pub struct Past {
     /// The hash of what the run is bound to, where it was patched.
     pub patched: Option<Arc<str>>,
     /// By path, in the order in which they were first told of.
-    pub steps: IndexMap<Arc<str>, PastStep, FixedState>,
+    pub steps: IndexMap<Arc<str>, RecordedStep, FixedState>,
     /// The status of each task that was ever moved, by path.
     pub tasks: BTreeMap<Arc<str>, Arc<str>>,
     /// What the dispatcher could not have computed itself, in the order in which it learned of it.
-    pub news: VecDeque<News>,
+    pub external_inputs: VecDeque<ExternalInput>,
     /// What people were asked.
     pub questions: Questions,
     /// How often a process took the run over from one that had died, without anything new since.
@@ -67,7 +67,7 @@ pub struct Past {
 
 /// Where a step stood.
 #[derive(Debug)]
-pub struct PastStep {
+pub struct RecordedStep {
     pub state: StepState,
     pub tool: Option<Arc<str>>,
     /// When it began and ended, in nanoseconds since 1970.
@@ -81,20 +81,20 @@ pub struct PastStep {
     pub error: Option<Arc<StepError>>,
     pub output: Option<Value>,
     /// Of a call that was dispatched at least once.
-    pub call: Option<Box<PastCall>>,
+    pub call: Option<Box<RecordedCall>>,
     /// Executions of it that ended, and after which it was made again, oldest first.
-    pub earlier: VecDeque<Box<PastCall>>,
+    pub earlier: VecDeque<Box<RecordedCall>>,
     /// What was taken over from another run.
     pub copied: Option<Value>,
     /// What people were asked about it, one question an execution.
-    pub asked: Vec<PastQuestion>,
+    pub asked: Vec<RecordedQuestion>,
     /// The moment that it waits for, in nanoseconds since 1970.
     pub until: Option<i128>,
 }
 
 /// A question that was asked.
 #[derive(Clone, Debug)]
-pub struct PastQuestion {
+pub struct RecordedQuestion {
     pub question: Arc<Question>,
     pub answer: Option<Answer>,
     /// Whether the step had ended: it is asked what it gave, since it is taken back.
@@ -105,7 +105,7 @@ pub struct PastQuestion {
     over: bool,
 }
 
-impl Past {
+impl ReplayState {
     /// Takes the next event.
     ///
     /// # Errors
@@ -193,7 +193,7 @@ impl Past {
         {
             self.told(name, &path);
             self.tasks.insert(path.clone(), status.clone());
-            let moved = NewsKind::TaskMoved {
+            let moved = ExternalInputKind::TaskMoved {
                 path,
                 status,
                 context,
@@ -206,7 +206,7 @@ impl Past {
         } = kind
         {
             self.told(name, &signal);
-            self.learn(at, NewsKind::Signal { signal, payload });
+            self.learn(at, ExternalInputKind::Signal { signal, payload });
         }
     }
 
@@ -248,10 +248,10 @@ impl Past {
     /// The answer to a call whose step begins only after everything else was lived through: a patch has put something
     /// before it.
     pub fn late_answer(&mut self, path: &str) -> Option<Result<Value, Arc<StepError>>> {
-        let of_call = |news: &News| matches!(&news.kind, NewsKind::Answer { path: own, .. } if **own == *path);
-        let index = self.news.iter().position(of_call)?;
-        match self.news.remove(index)?.kind {
-            NewsKind::Answer { outcome, .. } => Some(outcome),
+        let of_call = |input: &ExternalInput| matches!(&input.kind, ExternalInputKind::Answer { path: own, .. } if **own == *path);
+        let index = self.external_inputs.iter().position(of_call)?;
+        match self.external_inputs.remove(index)?.kind {
+            ExternalInputKind::Answer { outcome, .. } => Some(outcome),
             _ => None,
         }
     }
@@ -296,8 +296,8 @@ impl Past {
 
     /// Takes an answer out: what it was given for is not what the run asks now.
     pub fn forget_answer(&mut self, path: &str) {
-        self.news
-            .retain(|news| !matches!(&news.kind, NewsKind::Given(answer) if *answer.path == *path));
+        self.external_inputs
+            .retain(|input| !matches!(&input.kind, ExternalInputKind::Given(answer) if *answer.path == *path));
         self.cross_off(EventName::AnswerGiven, path);
     }
 
@@ -311,7 +311,7 @@ impl Past {
 
     fn cancelling(&mut self, keep: bool, at: i128) {
         self.told(EventName::RunCancelling, "");
-        self.learn(at, NewsKind::Cancel { keep });
+        self.learn(at, ExternalInputKind::Cancel { keep });
     }
 
     fn paused(&mut self, wake: Option<i128>, still: bool) {
@@ -353,7 +353,7 @@ impl Past {
         }
         self.generations.retries.push(path.clone());
         self.told(EventName::StepRetried, &path);
-        self.learn(at, NewsKind::Retried { path });
+        self.learn(at, ExternalInputKind::Retried { path });
     }
 
     fn resumed(&mut self, idle: i128, at: i128) {
@@ -374,15 +374,15 @@ impl Past {
                     .steps
                     .get_mut(&path)
                     .and_then(|step| step.call.as_mut());
-                if let Some(call) = call.filter(|call| call.phase == PastPhase::InFlight) {
-                    call.phase = PastPhase::Ended;
+                if let Some(call) = call.filter(|call| call.phase == RecordedPhase::InFlight) {
+                    call.phase = RecordedPhase::Ended;
                 }
             }
             Bound::Expires => self.questions.close(&path, true),
             Bound::Wait => {}
         }
         self.told(EventName::TimerFired, &path);
-        self.learn(at, NewsKind::Timer { path, timer });
+        self.learn(at, ExternalInputKind::Timer { path, timer });
     }
 
     fn answered(&mut self, answer: Answer, at: i128) {
@@ -396,7 +396,7 @@ impl Past {
             asked.answer = Some(answer.clone());
         }
         self.told(EventName::AnswerGiven, &answer.path);
-        self.learn(at, NewsKind::Given(answer));
+        self.learn(at, ExternalInputKind::Given(answer));
     }
 
     /// Where everything has waited for people since the event before, that time is nobody's.
@@ -412,10 +412,10 @@ impl Past {
             .open()
             .filter_map(|(path, _)| self.questions.step(path));
         let asked: BTreeSet<&Arc<str>> = questions.collect();
-        let goes_on = |step: &PastStep| {
+        let goes_on = |step: &RecordedStep| {
             let calls = step.call.as_ref().is_some_and(|call| match call.phase {
-                PastPhase::InFlight | PastPhase::Waiting { .. } => true,
-                PastPhase::Answered | PastPhase::Ended => false,
+                RecordedPhase::InFlight | RecordedPhase::Waiting { .. } => true,
+                RecordedPhase::Answered | RecordedPhase::Ended => false,
             });
             !step.state.is_settled() && (calls || step.until.is_some())
         };
@@ -426,9 +426,9 @@ impl Past {
                 .all(|(path, step)| asked.contains(path) || !goes_on(step))
     }
 
-    fn learn(&mut self, at: i128, kind: NewsKind) {
+    fn learn(&mut self, at: i128, kind: ExternalInputKind) {
         self.crashes = 0;
-        self.news.push_back(News {
+        self.external_inputs.push_back(ExternalInput {
             number: self.last,
             at,
             kind,
@@ -439,8 +439,8 @@ impl Past {
         *self.told.entry(place(event, path)).or_default() += 1;
     }
 
-    fn step(&mut self, path: Arc<str>, at: i128) -> &mut PastStep {
-        self.steps.entry(path).or_insert_with(|| PastStep {
+    fn step(&mut self, path: Arc<str>, at: i128) -> &mut RecordedStep {
+        self.steps.entry(path).or_insert_with(|| RecordedStep {
             state: StepState::Pending,
             tool: None,
             begun_at: at,
@@ -507,9 +507,9 @@ fn holds(outer: &str, path: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-impl PastStep {
+impl RecordedStep {
     /// The next call of the step in what is replayed, of those of this generation.
-    pub fn next_call(&mut self, generation: usize) -> Option<Box<PastCall>> {
+    pub fn next_call(&mut self, generation: usize) -> Option<Box<RecordedCall>> {
         while self
             .earlier
             .front()

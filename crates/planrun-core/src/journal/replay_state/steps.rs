@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Past, PastQuestion};
-use crate::journal::call::{PastCall, PastPhase, PeerQuestion};
+use super::{RecordedQuestion, ReplayState};
+use crate::journal::call::{PeerQuestion, RecordedCall, RecordedPhase};
 use crate::journal::event::{Dispatch, EventKind};
+use crate::journal::external_input::ExternalInputKind;
 use crate::journal::failure::StepError;
-use crate::journal::news::NewsKind;
 use crate::journal::question::{Answer, Question};
 use crate::journal::words::{EventName, Waiting};
 use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
-impl Past {
+impl ReplayState {
     /// An event of a step.
     pub(super) fn step_told(&mut self, kind: EventKind, at: i128) {
         match kind {
@@ -99,7 +99,7 @@ impl Past {
         step.state = StepState::Waiting;
         step.until = None;
         let Some(call) = &mut step.call else { return };
-        call.phase = PastPhase::Waiting { since: at, wait };
+        call.phase = RecordedPhase::Waiting { since: at, wait };
         if let Some(error) = error.as_ref().filter(|error| error.sent != Sent::No) {
             call.arrived = call.arrived.or(Some(call.sent_at));
             call.may_have_happened |= error.sent == Sent::Maybe;
@@ -134,9 +134,13 @@ impl Past {
             step.copied = Some(output);
             return self.told(EventName::StepCopied, &path);
         }
-        step.call = Some(Box::new(PastCall::cached(at, step.attempts, generation)));
+        step.call = Some(Box::new(RecordedCall::cached(
+            at,
+            step.attempts,
+            generation,
+        )));
         let outcome = Ok(output);
-        self.learn(at, NewsKind::Answer { path, outcome });
+        self.learn(at, ExternalInputKind::Answer { path, outcome });
     }
 
     /// What is called asks something. Nothing of that is done again when the journal is replayed: the call goes on with
@@ -174,7 +178,7 @@ impl Past {
         let what = question.kind;
         self.questions.ask(&path, question.clone());
         let same =
-            |one: &PastQuestion| one.question.concerns(what, question.execution) && !one.over;
+            |one: &RecordedQuestion| one.question.concerns(what, question.execution) && !one.over;
         // Of a gate that asks again what it let through has changed; a call that was lost again is another question.
         let again = what == Waiting::Answer;
         let void = self
@@ -193,7 +197,7 @@ impl Past {
         let after_end = again && ended;
         step.state = StepState::Waiting;
         step.asked.retain(|one| again || !same(one));
-        step.asked.push(PastQuestion {
+        step.asked.push(RecordedQuestion {
             question,
             answer: None,
             after_end,
@@ -205,9 +209,9 @@ impl Past {
     /// A call waits for a slot. One that had been announced never went out, then.
     fn queued(&mut self, path: &str, at: i128) {
         let call = self.steps.get_mut(path).and_then(|step| step.call.as_mut());
-        match call.filter(|call| call.phase == PastPhase::InFlight) {
+        match call.filter(|call| call.phase == RecordedPhase::InFlight) {
             Some(call) => {
-                call.phase = PastPhase::Waiting {
+                call.phase = RecordedPhase::Waiting {
                     since: at,
                     wait: Duration::ZERO,
                 };
@@ -233,10 +237,10 @@ impl Past {
         };
         let execution = sent.execution;
         let answered = self.steps.get(&path).and_then(|step| step.call.as_ref());
-        if answered.is_some_and(|call| call.phase == PastPhase::Answered) {
+        if answered.is_some_and(|call| call.phase == RecordedPhase::Answered) {
             // It was made again after it had ended: the answer of then is void.
-            self.news.retain(
-                |news| !matches!(&news.kind, NewsKind::Answer { path: old, .. } if *old == path),
+            self.external_inputs.retain(
+                |input| !matches!(&input.kind, ExternalInputKind::Answer { path: old, .. } if *old == path),
             );
             self.cross_off(EventName::StepSettled, &path);
         }
@@ -255,8 +259,8 @@ impl Past {
         let before = step.call.take();
         let same = before.as_ref().filter(|call| call.execution == execution);
         let open = before.as_ref().filter(|call| !call.phase.has_ended());
-        let lost = open.filter(|call| call.phase == PastPhase::InFlight);
-        let call = PastCall {
+        let lost = open.filter(|call| call.phase == RecordedPhase::InFlight);
+        let call = RecordedCall {
             execution,
             generation,
             sent_at: at,
@@ -273,7 +277,7 @@ impl Past {
             used: before.as_ref().map(|call| call.used).unwrap_or_default(),
             key: sent.key,
             arguments: sent.arguments,
-            phase: PastPhase::InFlight,
+            phase: RecordedPhase::InFlight,
         };
         step.call = Some(Box::new(call));
     }
@@ -283,7 +287,7 @@ impl Past {
             .steps
             .get_mut(path)
             .and_then(|step| step.asked.last_mut());
-        let gate = |asked: &&mut PastQuestion| {
+        let gate = |asked: &&mut RecordedQuestion| {
             asked.question.concerns(Waiting::Confirm, execution) && !asked.used
         };
         let Some(asked) = asked.filter(gate) else {
@@ -293,12 +297,11 @@ impl Past {
         let Some(answer) = asked.answer.as_ref().map(|answer| answer.path.clone()) else {
             return;
         };
-        let last = self
-            .news
-            .iter()
-            .rposition(|news| matches!(&news.kind, NewsKind::Given(given) if given.path == answer));
+        let last = self.external_inputs.iter().rposition(
+            |input| matches!(&input.kind, ExternalInputKind::Given(given) if given.path == answer),
+        );
         if let Some(last) = last {
-            self.news.remove(last);
+            self.external_inputs.remove(last);
             self.cross_off(EventName::AnswerGiven, &answer);
         }
     }
@@ -336,16 +339,16 @@ impl Past {
         let Some(call) = step
             .call
             .as_mut()
-            .filter(|call| call.phase == PastPhase::InFlight)
+            .filter(|call| call.phase == RecordedPhase::InFlight)
         else {
             return;
         };
         if state == StepState::Completed {
-            call.phase = PastPhase::Answered;
+            call.phase = RecordedPhase::Answered;
             let outcome = Ok(output.unwrap_or(Value::Null));
-            self.learn(at, NewsKind::Answer { path, outcome });
+            self.learn(at, ExternalInputKind::Answer { path, outcome });
         } else {
-            call.phase = PastPhase::Ended;
+            call.phase = RecordedPhase::Ended;
         }
     }
 
@@ -358,16 +361,16 @@ impl Past {
             error.class,
             ErrorClass::Budget(_) | ErrorClass::UnknownOutcome
         );
-        let ends = |phase: PastPhase| match phase {
-            PastPhase::InFlight => true,
-            PastPhase::Waiting { .. } => spent,
-            PastPhase::Answered | PastPhase::Ended => false,
+        let ends = |phase: RecordedPhase| match phase {
+            RecordedPhase::InFlight => true,
+            RecordedPhase::Waiting { .. } => spent,
+            RecordedPhase::Answered | RecordedPhase::Ended => false,
         };
         if let Some(call) = step.call.as_mut().filter(|call| ends(call.phase)) {
-            call.phase = PastPhase::Answered;
+            call.phase = RecordedPhase::Answered;
             self.learn(
                 at,
-                NewsKind::Answer {
+                ExternalInputKind::Answer {
                     path: path.clone(),
                     outcome: Err(error),
                 },
@@ -383,13 +386,14 @@ mod tests {
     /// The branch of a race that waited for its turn until another one had won has begun no call. Done again, it has.
     #[test]
     fn a_call_belongs_to_a_generation_of_its_step() {
-        let mut past = Past::default();
-        let cached = |past: &mut Past, path: &str| past.copied(path.into(), Value::Null, true, 0);
+        let mut past = ReplayState::default();
+        let cached =
+            |past: &mut ReplayState, path: &str| past.copied(path.into(), Value::Null, true, 0);
         cached(&mut past, "a.first");
         past.retried("a".into(), 0);
         cached(&mut past, "a.b");
         cached(&mut past, "ab");
-        let has = |past: &Past, path: &str| {
+        let has = |past: &ReplayState, path: &str| {
             let generation = past.generations.current(path);
             past.steps[path].has_next_call(generation)
         };
